@@ -1,0 +1,1 @@
+"""Who answers: the agents a case can be given to."""

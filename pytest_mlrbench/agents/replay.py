@@ -1,0 +1,130 @@
+"""Agents whose output exists already: ``published:SYSTEM`` and ``replay:DIR[#SYSTEM]``."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pytest_mlrbench.agents.base import Assignment
+from pytest_mlrbench.errors import AgentFault, InputError, SystemFault
+from pytest_mlrbench.layout import PublishedLayout
+from pytest_mlrbench.published import Published
+from pytest_mlrbench.run import digests
+from pytest_mlrbench.run.folder import RunFolder, read_model
+from pytest_mlrbench.run.submission import SubmissionRecord
+from pytest_mlrbench.suites.select import Case
+
+#: Cause of a case that the replayed source does not have.
+MISSING = "not_in_replay"
+
+
+class PublishedAgent:
+    """``published:SYSTEM``: a system whose scores are published; there are no files."""
+
+    needs_inputs = False
+    has_files = False
+
+    def __init__(self, spec: str) -> None:
+        self.spec = spec
+        self.system = spec.removeprefix("published:")
+        systems = Published.load().systems.values()
+        self._found = [s for s in systems if self.system in (s.name, *s.raw.values())]
+        if not self._found:
+            known = ", ".join(system.name for system in systems)
+            raise InputError(
+                f"agent {spec!r}: there is no such published system; there are {known}."
+            )
+
+    def prepare(self, cases: Sequence[Case]) -> None:
+        """Make sure that the system took part in every selected stage, with one of the tasks."""
+        stages = list(dict.fromkeys(stage for system in self._found for stage in system.raw))
+        for stage in dict.fromkeys(case.stage for case in cases):
+            if stage not in stages:
+                raise InputError(
+                    f"agent {self.spec!r} has no published results in stage {stage!r};"
+                    f" it has them in {', '.join(stages)}."
+                )
+        _need_one(self.spec, cases, [case for case in cases if self._has(case)])
+
+    def _has(self, case: Case) -> bool:
+        return bool(Published.load().scores(case.stage, self.system, case.task.id))
+
+    def digest(self, case: Case) -> str | None:
+        """The numbers themselves are digested with the judge."""
+        return digests.of_json(self.system)
+
+    async def run(self, case: Case, work: Assignment) -> None:
+        """Nothing to run; a case outside the published ones is not measured."""
+        if not self._has(case):
+            raise SystemFault(MISSING, f"{self.spec} has no published result for {case.name}.")
+
+
+class ReplayAgent:
+    """``replay:DIR[#SYSTEM]``: stored output, of one of our runs or in the published layout."""
+
+    needs_inputs = False
+    has_files = True
+
+    def __init__(self, spec: str, base: Path) -> None:
+        self.spec = spec
+        folder, _, system = spec.removeprefix("replay:").partition("#")
+        self.folder = (base / Path(folder).expanduser()).resolve()
+        self.system: str | None = system or None
+        if not self.folder.is_dir():
+            raise InputError(f"agent {spec!r}: there is no folder {self.folder}.")
+        self.run_folder = RunFolder(self.folder) if (self.folder / "run.json").is_file() else None
+        if self.run_folder and system:
+            raise InputError(f"agent {spec!r}: a run folder holds one agent; leave #{system} out.")
+        self.layout = None if self.run_folder else PublishedLayout(self.folder)
+        if self.layout:
+            if not self.layout.recognised:
+                raise InputError(
+                    f"agent {spec!r}: {self.folder} is neither a run folder nor a folder in the"
+                    " published layout (ideas_and_proposals/, experiments/, end2end/)."
+                )
+            if not system:
+                raise InputError(
+                    f"agent {spec!r}: say which system: {spec}#SYSTEM, with SYSTEM one of"
+                    f" {', '.join(self.layout.systems())}."
+                )
+
+    def prepare(self, cases: Sequence[Case]) -> None:
+        """Make sure that the folder has at least one of the cases."""
+        _need_one(self.spec, cases, [case for case in cases if self._files(case)])
+
+    def _files(self, case: Case) -> Mapping[str, Path]:
+        """Path in the workspace → stored file."""
+        if self.layout:
+            return self.layout.submission(self.system or "", case.stage, case.task.id)
+        source = self._stored(case) / "submission"
+        return dict(digests.walk(source)) if source.is_dir() else {}
+
+    def _stored(self, case: Case) -> Path:
+        assert self.run_folder is not None
+        return self.run_folder.case_folder(case.stage, case.task.id, case.repeat)
+
+    def digest(self, case: Case) -> str | None:
+        """Digest of the stored files of *case*."""
+        return digests.of_files(self._files(case).items())
+
+    async def run(self, case: Case, work: Assignment) -> None:
+        """Lay the stored files into the workspace; a stored agent's fault happens again."""
+        if self.run_folder:
+            record = read_model(self._stored(case) / "submission.json", SubmissionRecord)
+            if record and record.fault:
+                raise AgentFault(record.fault.cause, record.fault.message)
+        files = self._files(case)
+        if not files:
+            raise SystemFault(MISSING, f"{self.spec} has no output for {case.name}.")
+        for name, source in files.items():
+            target = work.workspace / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+
+
+def _need_one(spec: str, cases: Sequence[Case], found: Sequence[Case]) -> None:
+    if cases and not found:
+        some = ", ".join(case.name for case in cases[:3])
+        more = f" and {len(cases) - 3} more" if len(cases) > 3 else ""
+        raise InputError(f"agent {spec!r} has none of the selected cases ({some}{more}).")

@@ -1,0 +1,184 @@
+"""The process the user started: it owns the run folder, the summary and the reports."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.report.document import Report
+from pytest_mlrbench.report.properties import properties
+from pytest_mlrbench.report.terminal import summary_lines
+from pytest_mlrbench.run.folder import RunFolder, read_model, write_json
+from pytest_mlrbench.run.record import RunRecord
+from pytest_mlrbench.run.result import CaseResult, FaultRecord
+from pytest_mlrbench.sandbox.local import reap
+from pytest_mlrbench.session import ActiveRun
+
+
+class Controller(ActiveRun):
+    """Prepares the run, hands it to xdist's workers if there are any, and reports it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        super().__init__(config)
+        self.resumed: set[str] = set()
+        self.seconds: dict[str, float] = {}
+        self.on_demand = config.getoption("dist", "no") == "load"
+        if config.option.setuponly:
+            raise pytest.UsageError(
+                "--setup-only would run agents and judge nothing: leave it out."
+            )
+        if config.option.collectonly or config.option.setupplan:
+            return
+        try:
+            self.plan.prepare()
+            self.folder = self._open_folder()
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from None
+        config.add_cleanup(self._drop_empty_folder)
+
+    def _open_folder(self) -> RunFolder:
+        options = self.plan.options
+        earlier = None
+        if options.resume:
+            folder = RunFolder.find(options.out, options.resume)
+            folder.acquire(alone=True)
+            earlier = read_model(folder.path / "run.json", RunRecord)
+            self.seconds = _seconds(folder)
+        else:
+            runs = sorted(path.parent for path in options.out.glob("*/run.json"))
+            self.seconds = _seconds(RunFolder(runs[-1])) if runs else {}
+            folder = RunFolder.create(options.out)
+            folder.acquire(alone=True)
+        folder.select({})
+        write_json(folder.path / "run.json", RunRecord.of(folder.run_id, self.plan, earlier))
+        return folder
+
+    def _drop_empty_folder(self) -> None:
+        """A session that collected nothing leaves no run behind."""
+        folder = self.folder
+        if folder and not folder.selection() and not (folder.path / "journal.jsonl").exists():
+            shutil.rmtree(folder.path, ignore_errors=True)
+
+    # Collection
+
+    def collected(self, session: pytest.Session, tests: dict[str, str]) -> None:
+        """Without workers, this process has collected."""
+        # A broken test module is told by pytest; that nothing was collected follows from it.
+        if not tests and not session.testsfailed:
+            self.refuse_empty()
+        if self.folder:
+            self.folder.select(tests)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker which run it works for."""
+        node.workerinput["mlr_run"] = str(self.folder.path) if self.folder else ""
+        node.workerinput["mlr_on_demand"] = self.on_demand
+        node.workerinput["mlr_seconds"] = self.seconds
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Replace what ``--dist=load`` does; any other choice of the user stands."""
+        if not self.on_demand:
+            return None
+        from pytest_mlrbench.scheduling import OnDemandScheduling
+
+        return OnDemandScheduling(config, log)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
+        """With workers, the first that has collected says whether there are cases."""
+        if self.folder and not self.folder.selection():
+            self.refuse_empty()
+
+    # Reports
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note which cases were on disk already."""
+        if report.when == "setup":
+            found: dict[str, Any] = dict(report.user_properties)
+            if found.get("mlr.resumed"):
+                self.resumed.add(found["mlr.case"])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
+        """A worker that died took the case's properties along: record the case without them."""
+        if self.folder is None:
+            return
+        name = {test: name for name, test in self.folder.selection().items()}.get(crashitem)
+        if name is None:
+            return
+        result = self._crashed(self.folder, name)
+        report.user_properties = list(
+            properties(result, resumed=False, artifacts=self.folder.shown(result))
+        )
+
+    def _crashed(self, folder: RunFolder, name: str) -> CaseResult:
+        case = next(case for case in self.plan.cases if case.name == name)
+        path = folder.case_folder(case.stage, case.task.id, case.repeat)
+        reap(path / "submission")
+        if (finished := read_model(path / "result.json", CaseResult)) is not None:
+            return finished
+        result = CaseResult(
+            case=name,
+            suite=case.suite,
+            stage=case.stage,
+            task=case.task.id,
+            repeat=case.repeat,
+            suite_digest=self.plan.suite.digest,
+            agent=self.plan.options.agent,
+            agent_digest=None,
+            rubric=self.plan.rubrics[case.stage].name,
+            verdict="not_measured",
+            fault=FaultRecord(
+                blame="system",
+                cause="worker_crash",
+                message="the worker process died in this case.",
+            ),
+            artifacts=path.relative_to(folder.path).as_posix(),
+            attempts=folder.attempts(path),
+            key={},
+        )
+        folder.record(result)
+        return result
+
+    def pytest_report_header(self) -> list[str]:
+        """Say what is run, on what share of the benchmark, and where it is kept."""
+        lines = self.plan.describe()
+        if self.folder:
+            lines.append(f"mlrbench: run {self.folder.run_id} in {self.folder.shown_path()}")
+        return lines
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the JSON report."""
+        target = self.plan.options.json
+        if self.folder and target and self.folder.selection():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_json(target, Report.of(self.folder))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print what was measured, of how much."""
+        if self.folder is None or not self.folder.selection():
+            return
+        report = Report.of(self.folder)
+        results: Mapping[str, CaseResult] = {result.case: result for result in report.cases}
+        terminalreporter.section("mlrbench")
+        for line in summary_lines(report.run, report.summary, results, len(self.resumed)):
+            terminalreporter.write_line(line)
+        terminalreporter.write_line(f"run {self.folder.run_id} in {self.folder.shown_path()}")
+        if self.plan.options.json:
+            terminalreporter.write_line(f"JSON report: {self.plan.options.json}")
+
+
+def _seconds(folder: RunFolder) -> dict[str, float]:
+    """How long the cases of an earlier run took: a guess of what they take now."""
+    return {
+        line["case"]: float(line["seconds"])
+        for line in folder.journal()
+        if line.get("seconds") is not None and "case" in line
+    }

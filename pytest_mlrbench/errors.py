@@ -1,0 +1,41 @@
+"""Who is to blame: every error of the project is one of these three."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Blame = Literal["agent", "system"]
+
+
+class InputError(ValueError):
+    """What the user gave cannot be used; the message is one sentence saying what to do instead."""
+
+
+class Fault(Exception):
+    """Something went wrong in one case.
+
+    :param cause: a short fixed word for counting, e.g. ``timeout``.
+    :param message: a sentence for a person.
+    """
+
+    blame: Blame
+
+    def __init__(self, cause: str, message: str) -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.message = message
+
+    def __reduce__(self) -> tuple[type[Fault], tuple[str, str]]:
+        return type(self), (self.cause, self.message)
+
+
+class AgentFault(Fault):
+    """The agent's own fault: the case fails."""
+
+    blame: Blame = "agent"
+
+
+class SystemFault(Fault):
+    """Not the agent's fault: the case is *not measured*."""
+
+    blame: Blame = "system"

@@ -1,0 +1,107 @@
+"""The fixtures of an active run; each can be overridden in a ``conftest.py`` or a test module."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_mlrbench.agents.base import Agent
+from pytest_mlrbench.agents.function import as_agent
+from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.judges.base import Judge
+from pytest_mlrbench.report.properties import properties
+from pytest_mlrbench.run.engine import Engine
+from pytest_mlrbench.run.folder import RunFolder
+from pytest_mlrbench.run.result import CaseResult
+from pytest_mlrbench.suites.select import Case
+from pytest_mlrbench.verdict import NotMeasured
+
+if TYPE_CHECKING:
+    from pytest_mlrbench.session import ActiveRun
+
+#: Where the run's object is kept.
+ACTIVE: pytest.StashKey[ActiveRun] = pytest.StashKey()
+
+
+@pytest.fixture(scope="session")
+def mlr_run(pytestconfig: pytest.Config) -> RunFolder:
+    """The run folder."""
+    folder = pytestconfig.stash[ACTIVE].folder
+    if folder is None:
+        raise pytest.UsageError("there is no run folder: this session only collects.")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def mlr_agent(pytestconfig: pytest.Config) -> object:
+    """Who answers. Override it with an agent, or a function (async or not) of one assignment."""
+    agent = pytestconfig.stash[ACTIVE].plan.agent
+    if agent is None:
+        raise pytest.UsageError("--mlr-agent=fixture needs a fixture mlr_agent of your own.")
+    return agent
+
+
+@pytest.fixture(scope="session")
+def mlr_judges(pytestconfig: pytest.Config) -> Sequence[Judge]:
+    """The panel. Override it with judges of your own."""
+    judges = pytestconfig.stash[ACTIVE].plan.judges
+    if not judges:
+        raise pytest.UsageError("--mlr-judge=fixture needs a fixture mlr_judges of your own.")
+    return judges
+
+
+@pytest.fixture(scope="session")
+def mlr_runner() -> Iterator[asyncio.Runner]:
+    """The event loop of this process: agents and judges run on it, so clients can be kept open."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="session")
+def mlr_engine(
+    pytestconfig: pytest.Config, mlr_run: RunFolder, mlr_agent: object, mlr_judges: Sequence[Judge]
+) -> Engine:
+    """What measures a case."""
+    plan = pytestconfig.stash[ACTIVE].plan
+    options = plan.options
+    try:
+        agent = _prepared(plan.agent, as_agent(mlr_agent), plan.cases)
+    except InputError as error:
+        raise pytest.UsageError(str(error)) from None
+    return Engine(
+        suite=plan.suite,
+        agent=agent,
+        judges=mlr_judges,
+        thresholds=plan.thresholds,
+        folder=mlr_run,
+        agent_version=options.agent_version,
+        timeout=options.timeout,
+        resuming=bool(options.resume),
+        rerun=options.rerun,
+    )
+
+
+def _prepared(planned: Agent | None, agent: Agent, cases: Sequence[Case]) -> Agent:
+    if agent is not planned:
+        agent.prepare(cases)
+    return agent
+
+
+@pytest.fixture
+def mlr_result(
+    request: pytest.FixtureRequest,
+    mlr_case: Case,
+    mlr_engine: Engine,
+    mlr_run: RunFolder,
+    mlr_runner: asyncio.Runner,
+) -> CaseResult:
+    """The result of the case: the agent has run and the judges have scored, or it is an error."""
+    result, resumed = mlr_runner.run(mlr_engine.measure(mlr_case))
+    artifacts = mlr_run.shown(result)
+    request.node.user_properties.extend(properties(result, resumed=resumed, artifacts=artifacts))
+    if result.verdict == "not_measured":
+        raise NotMeasured(result)
+    return result

@@ -1,0 +1,1 @@
+"""How good it is: reviews, panels and the judges that write them."""

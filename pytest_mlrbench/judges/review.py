@@ -1,0 +1,158 @@
+"""Reviews: one judge's answer to one submission, validated against the rubric."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from pytest_mlrbench.errors import SystemFault
+from pytest_mlrbench.suites.rubrics import HIGHEST, LOWEST, Rubric
+
+#: Cause of a fault that lies in the content of a review.
+UNUSABLE = "review"
+
+
+class Scored(BaseModel):
+    """A score 1..10 and why."""
+
+    model_config = ConfigDict(frozen=True)
+
+    score: int
+    justification: str = ""
+
+
+class OverallScored(Scored):
+    """The overall score with what speaks for and against the work."""
+
+    strengths: tuple[str, ...] = ()
+    weaknesses: tuple[str, ...] = ()
+
+
+class Answer(BaseModel):
+    """What a judge said: complete and in range, whatever its spelling was."""
+
+    model_config = ConfigDict(frozen=True)
+
+    dimensions: dict[str, Scored]
+    overall: OverallScored
+    confidence: int | None = None
+    hallucination: bool | None = None
+    hallucination_details: str = ""
+    #: Keys of the raw answer that the rubric does not know; they are not used.
+    ignored: tuple[str, ...] = ()
+
+
+class Review(BaseModel):
+    """An answer with its origin: the content of ``reviews/<judge>.json``."""
+
+    model_config = ConfigDict(frozen=True)
+
+    case: str
+    judge: str
+    spec: str
+    judge_digest: str
+    rubric: str
+    rubric_digest: str
+    #: Digest of the submission that was reviewed; null where no files exist (published results).
+    submission_digest: str | None
+    answer: Answer
+    seconds: float | None = None
+
+
+def read_json(path: Path) -> Any:
+    """Read one strict JSON document.
+
+    :raises SystemFault: unreadable, not UTF-8, not JSON, NaN or infinity in it, a key there twice.
+    """
+    try:
+        return json.loads(
+            path.read_bytes(), parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice
+        )
+    except (OSError, ValueError, RecursionError) as error:
+        raise SystemFault(UNUSABLE, f"review {path} is not usable: {error}.") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a score")
+
+
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    if twice := {key for key in keys if keys.count(key) > 1}:
+        raise ValueError(f"key {min(twice)!r} is there twice")
+    return dict(pairs)
+
+
+def snake(name: str) -> str:
+    """``OverallAssessment`` → ``overall_assessment``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def parse_answer(raw: Any, rubric: Rubric, stage: str) -> Answer:
+    """Turn a judge's JSON object into an :class:`Answer`.
+
+    Accepts our own spelling and the published one (``OverallAssessment`` or ``Overall``,
+    a bare ``Confidence``); keys the rubric does not know are kept by name and not used.
+
+    :raises SystemFault: a score that is missing or is not a whole number in range.
+    """
+    if not isinstance(raw, dict):
+        raise SystemFault(UNUSABLE, f"a review must be a JSON object, not {type(raw).__name__}.")
+    given = {snake(key): value for key, value in raw.items()}
+    if "overall" not in given and "overall_assessment" in given:
+        given["overall"] = given.pop("overall_assessment")
+    known = {*rubric.names(stage), "overall"}
+    known |= {name for name in ("confidence", "hallucination") if getattr(rubric, name)}
+    overall = _part(given, "overall")
+    claims = _part(given, "hallucination") if rubric.hallucination else {}
+    if rubric.hallucination and not isinstance(claims.get("has_hallucination"), bool):
+        raise SystemFault(UNUSABLE, "hallucination.has_hallucination must be true or false.")
+    return Answer(
+        dimensions={
+            name: Scored(
+                score=_score(name, _part(given, name).get("score")),
+                justification=_text(given[name].get("justification")),
+            )
+            for name in rubric.names(stage)
+        },
+        overall=OverallScored(
+            score=_score("overall", overall.get("score")),
+            justification=_text(overall.get("justification")),
+            strengths=_texts(overall.get("strengths")),
+            weaknesses=_texts(overall.get("weaknesses")),
+        ),
+        confidence=_score("confidence", given.get("confidence"), 5) if rubric.confidence else None,
+        hallucination=claims.get("has_hallucination"),
+        hallucination_details=_text(claims.get("details")),
+        ignored=tuple(sorted(set(given) - known)),
+    )
+
+
+def _part(given: Mapping[str, Any], name: str) -> dict[str, Any]:
+    part = given.get(name)
+    if not isinstance(part, dict):
+        state = "is missing" if name not in given else f"must be an object, not {part!r}"
+        raise SystemFault(UNUSABLE, f"{name} {state}.")
+    return part
+
+
+def _score(name: str, value: object, highest: int = HIGHEST) -> int:
+    # bool is an int in Python, and 8.0 is not what was asked for: both hide a careless judge.
+    if type(value) is not int or not LOWEST <= value <= highest:
+        raise SystemFault(
+            UNUSABLE, f"{name} must be a whole number from {LOWEST} to {highest}, not {value!r}."
+        )
+    return value
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(text for text in value if isinstance(text, str)) if isinstance(value, list) else ()

@@ -1,0 +1,59 @@
+"""From the judge specs the user wrote to the panel's judges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.judges.base import Judge
+from pytest_mlrbench.judges.offline import ChecklistJudge
+from pytest_mlrbench.judges.replay import published_judges, replayed_judges
+
+FORMS = "checklist, published, replay:DIR"
+_NAMED = re.compile(r"(?P<name>[A-Za-z0-9_-]+)=(?P<spec>.+)", re.DOTALL)
+
+
+def make_judges(
+    specs: Sequence[str], base: Path, stages: Sequence[str], rubrics: Path | None = None
+) -> list[Judge]:
+    """Return the judges of *specs*, each ``[NAME=]SPEC``; one spec may stand for several.
+
+    :param base: the folder that relative paths in a spec are relative to.
+    :param rubrics: a folder whose rubrics replace the shipped ones of the same name.
+    :raises InputError: a malformed spec, two judges with one id, or judges of different rubrics.
+    """
+    judges: list[Judge] = []
+    for text in specs:
+        match = _NAMED.fullmatch(text)
+        name, spec = (match["name"], match["spec"]) if match else ("", text)
+        if not re.fullmatch(r"[a-z0-9_-]*", name):
+            raise InputError(f"judge {text!r}: the name must be small letters, digits, '_' or '-'.")
+        judges += _make(spec, name, base, stages, rubrics)
+    ids = [judge.id for judge in judges]
+    if twice := sorted({one for one in ids if ids.count(one) > 1}):
+        raise InputError(
+            f"two judges have the id {twice[0]!r}: give one of them a name, as in"
+            f" --mlr-judge=other={next(j.spec for j in judges if j.id == twice[0])}."
+        )
+    for stage in stages:
+        if len({judge.rubric(stage).digest for judge in judges}) > 1:
+            using = ", ".join(f"{judge.id} uses {judge.rubric(stage).name}" for judge in judges)
+            raise InputError(
+                f"judges of different rubrics cannot form a panel, and in {stage} {using}:"
+                " run them apart."
+            )
+    return judges
+
+
+def _make(
+    spec: str, name: str, base: Path, stages: Sequence[str], rubrics: Path | None
+) -> list[Judge]:
+    if spec == "checklist":
+        return [ChecklistJudge(name or "checklist", rubrics)]
+    if spec == "published":
+        return published_judges(name, rubrics)
+    if spec.startswith("replay:") and spec.removeprefix("replay:").strip():
+        return replayed_judges(spec, name, base, stages, rubrics)
+    raise InputError(f"there is no judge {spec!r}: a judge is one of {FORMS}.")

@@ -1,0 +1,158 @@
+"""What the user typed: command line options and ini keys, read once into :class:`Options`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+#: Options that are also ini keys (``--mlr-suite`` → ``mlr_suite``): name, ini type, help.
+_BOTH = (
+    ("suite", "string", "suite of tasks: mini, mlrbench-10, mlrbench, or path:DIR (default: mini)"),
+    ("tasks", "args", "task ids or globs, separated by commas"),
+    ("limit", "int", "only the first N of the chosen tasks"),
+    ("sample", "int", "only N of the chosen tasks, drawn at random"),
+    ("seed", "int", "seed of --mlr-sample (default: 0)"),
+    ("repeats", "int", "how often each task is answered (default: 1)"),
+    ("agent", "string", "who answers (default: reference)"),
+    ("agent-version", "string", "a version of the agent, to be recorded and compared on resume"),
+    ("judge", "linelist", "[NAME=]SPEC of a judge; repeat for a panel (default: checklist)"),
+    ("threshold", "linelist", "[stage:]NAME OP NUMBER; repeat for several (default: overall>=6.0)"),
+    ("out", "string", "folder of the run folders (default: .mlrbench/runs)"),
+    ("timeout", "string", "time an agent has for a case, as 90, 90s, 15m or 8h"),
+    ("rubrics", "string", "folder with rubrics of your own, used in place of those shipped"),
+)
+_REPEATABLE = ("judge", "threshold")
+_LISTS = ("tasks", *_REPEATABLE)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one run, with the folders that relative paths in them are relative to."""
+
+    stage: str
+    suite: str
+    tasks: tuple[str, ...]
+    limit: int | None
+    sample: int | None
+    seed: int
+    repeats: int
+    agent: str
+    agent_version: str
+    judge: tuple[str, ...]
+    threshold: tuple[str, ...]
+    out: Path
+    timeout: float | None
+    rubrics: Path | None
+    resume: str
+    rerun: str
+    json: Path | None
+    #: Option → the folder it was written in (the ini file's, or where pytest was started).
+    bases: dict[str, Path]
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register the options and ini keys."""
+    group = parser.getgroup("mlrbench", "MLR-Bench: research agents as tests")
+    # These turn plain `pytest` into a run that costs money or writes reports: command line only.
+    group.addoption(
+        "--mlr-stage",
+        metavar="STAGES",
+        help="run the benchmark: idea, proposal, experiment, paper, end_to_end, several, or all",
+    )
+    group.addoption(
+        "--mlr-resume",
+        metavar="RUN",
+        nargs="?",
+        const="last",
+        help="go on with the last run, or with the run of that id: finished cases are reused",
+    )
+    group.addoption(
+        "--mlr-rerun",
+        choices=("errors", "failed"),
+        help="with --mlr-resume: run cases again that were not measured, or also those that failed",
+    )
+    group.addoption("--mlr-json", metavar="FILE", help="write the results as JSON")
+    for name, kind, text in _BOTH:
+        ini = "mlr_" + name.replace("-", "_")
+        extra: dict[str, Any] = {"type": int} if kind == "int" else {}
+        if name in _REPEATABLE:
+            extra = {"action": "append"}
+        metavar = "N" if kind == "int" else name.upper().replace("-", "_")
+        group.addoption(f"--mlr-{name}", metavar=metavar, help=f"{text}; ini: {ini}", **extra)
+        parser.addini(ini, text, type=kind, default=None)  # type: ignore[arg-type]
+
+
+def read_options(config: pytest.Config) -> Options:
+    """Return what the user asked for; the command line wins over the ini file.
+
+    :raises pytest.UsageError: a value that is not of its type.
+    """
+    start = config.invocation_params.dir
+    ini_folder = config.inipath.parent if config.inipath else config.rootpath
+    values: dict[str, Any] = {}
+    bases: dict[str, Path] = {}
+    for name, kind, _ in _BOTH:
+        given = config.getoption(f"mlr_{name.replace('-', '_')}")
+        bases[name] = start
+        if given is None:
+            given = _from_ini(config, "mlr_" + name.replace("-", "_"), kind)
+            bases[name] = ini_folder if given else start
+        if name in _LISTS:
+            given = [given] if isinstance(given, str) else list(given or [])
+        values[name.replace("-", "_")] = given
+    if values["seed"] is None:
+        values["seed"] = 0
+    patterns = [part for text in values["tasks"] for part in text.replace(",", " ").split()]
+    json_file = config.getoption("mlr_json")
+    return Options(
+        stage=config.getoption("mlr_stage"),
+        suite=values["suite"] or "mini",
+        tasks=tuple(patterns),
+        limit=values["limit"],
+        sample=values["sample"],
+        seed=values["seed"],
+        repeats=1 if values["repeats"] is None else values["repeats"],
+        agent=(values["agent"] or "reference").strip(),
+        agent_version=values["agent_version"] or "",
+        judge=tuple(values["judge"]) or ("checklist",),
+        threshold=tuple(values["threshold"]),
+        out=bases["out"] / (values["out"] or ".mlrbench/runs"),
+        timeout=_seconds(values["timeout"]) if values["timeout"] else None,
+        rubrics=_folder(bases["rubrics"], values["rubrics"]),
+        resume=config.getoption("mlr_resume") or "",
+        rerun=config.getoption("mlr_rerun") or "",
+        json=start / json_file if json_file else None,
+        bases=bases,
+    )
+
+
+def _from_ini(config: pytest.Config, key: str, kind: str) -> Any:
+    try:
+        return config.getini(key)
+    except (TypeError, ValueError) as error:
+        raise pytest.UsageError(f"{key} in {config.inipath}: {error}") from None
+
+
+def _seconds(text: str) -> float:
+    unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:].lower())
+    number = text[:-1] if unit else text
+    try:
+        seconds = float(number) * (unit or 1)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < float("inf"):
+        raise pytest.UsageError(
+            f"--mlr-timeout {text!r} must be a time above 0, as 90, 90s, 15m or 8h."
+        )
+    return seconds
+
+
+def _folder(base: Path, name: str | None) -> Path | None:
+    if not name:
+        return None
+    if not (base / name).is_dir():
+        raise pytest.UsageError(f"--mlr-rubrics: there is no folder {base / name}.")
+    return base / name

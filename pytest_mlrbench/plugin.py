@@ -1,0 +1,72 @@
+"""The pytest plugin: options, and the decision whether this run is ours.
+
+This module is imported in every run of pytest, so it imports nothing but pytest and the standard
+library; without ``--mlr-stage`` it does nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_mlrbench.options import add_options
+from pytest_mlrbench.resources import shipped
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the options."""
+    add_options(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Run the shipped tests where no path says otherwise, and accept their ids in short form."""
+    known = early_config.known_args_namespace
+    if not getattr(known, "mlr_stage", None):
+        return
+    start = early_config.invocation_params.dir
+    benchmarks = shipped("benchmarks")
+    has_path = False
+    for word in known.file_or_dir:
+        path = word.partition("::")[0]
+        if (start / path).exists():
+            has_path = True
+        elif Path(path).name == path and (benchmarks / path).is_file():
+            # The id as it is printed where the package is installed outside the root folder.
+            args[args.index(word)] = str(benchmarks / word)
+            has_path = True
+    # A word that is no path is the value of an option which a conftest.py is yet to define.
+    if not has_path and not getattr(known, "pyargs", False):
+        args.append(str(benchmarks))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """With ``--mlr-stage``, register the object that does the work here."""
+    if not config.getoption("mlr_stage"):
+        for option in ("resume", "rerun", "json"):
+            if config.getoption(f"mlr_{option}"):
+                raise pytest.UsageError(f"--mlr-{option} does nothing without --mlr-stage: add it.")
+        return
+    if sys.platform == "win32":
+        raise pytest.UsageError("pytest-mlrbench needs Linux or macOS; on Windows use WSL.")
+    if hasattr(config, "workerinput"):
+        from pytest_mlrbench.worker import Worker
+
+        config.pluginmanager.register(Worker(config), "mlrbench-session")
+    else:
+        from pytest_mlrbench.controller import Controller
+
+        config.pluginmanager.register(Controller(config), "mlrbench-session")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without ``--mlr-stage``, leave out our tests that a module of the user's own has imported."""
+    if config.getoption("mlr_stage"):
+        return
+    ours = [item for item in items if "mlr_result" in getattr(item, "fixturenames", ())]
+    if ours:
+        items[:] = [item for item in items if item not in ours]
+        config.hook.pytest_deselected(items=ours)

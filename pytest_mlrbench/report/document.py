@@ -1,0 +1,41 @@
+"""The JSON report: a run, its summary and its cases in one document with a schema."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.report.summary import StageSummary, summarise
+from pytest_mlrbench.run.folder import RunFolder, read_model
+from pytest_mlrbench.run.record import RunRecord
+from pytest_mlrbench.run.result import CaseResult
+
+
+class Report(BaseModel):
+    """Everything measured in the newest session of a run; cases are sorted by name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: int = 1
+    run: RunRecord
+    summary: tuple[StageSummary, ...]
+    cases: tuple[CaseResult, ...]
+    #: Names of selected cases without a result; they count as not measured.
+    not_run: tuple[str, ...]
+
+    @classmethod
+    def of(cls, folder: RunFolder) -> Report:
+        """Read the report from a run folder.
+
+        :raises InputError: it is none, or was written by another version.
+        """
+        run = read_model(folder.path / "run.json", RunRecord)
+        if run is None:
+            raise InputError(f"{folder.path} is not a run folder this version can read.")
+        selection, results = folder.selection(), folder.results()
+        return cls(
+            run=run,
+            summary=tuple(summarise(selection, results)),
+            cases=tuple(results[name] for name in sorted(results)),
+            not_run=tuple(sorted(set(selection) - set(results))),
+        )

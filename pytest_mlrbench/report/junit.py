@@ -1,0 +1,64 @@
+"""JUnit XML made from a run folder, for when pytest could not write its own."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+from pytest_mlrbench.report.properties import properties
+from pytest_mlrbench.report.table import explain
+from pytest_mlrbench.run.folder import RunFolder
+from pytest_mlrbench.run.result import CaseResult
+
+# Characters XML 1.0 cannot carry.
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(folder: RunFolder) -> str:
+    """Return the document pytest's ``--junitxml`` would hold for the newest session of a run.
+
+    A case without a result is an error: it was to be measured and was not.
+    """
+    selection, results = folder.selection(), folder.results()
+    verdicts = [results[name].verdict if name in results else "not_measured" for name in selection]
+    suites = ET.Element("testsuites", name="pytest tests")
+    suite = ET.SubElement(
+        suites,
+        "testsuite",
+        name="pytest",
+        errors=str(verdicts.count("not_measured")),
+        failures=str(verdicts.count("fail")),
+        skipped="0",
+        tests=str(len(verdicts)),
+        time=f"{sum(_seconds(result) for result in results.values()):.3f}",
+    )
+    for name, test in selection.items():
+        _add_case(suite, folder, test, results.get(name))
+    ET.indent(suites)
+    return ET.tostring(suites, encoding="unicode", xml_declaration=True)
+
+
+def _add_case(suite: ET.Element, folder: RunFolder, test: str, result: CaseResult | None) -> None:
+    attributes = _names(test) | {"time": f"{_seconds(result) if result else 0:.3f}"}
+    case = ET.SubElement(suite, "testcase", attributes)
+    if result is None:
+        ET.SubElement(case, "error", message="not measured (not run)")
+        return
+    artifacts = folder.shown(result)
+    listed = ET.SubElement(case, "properties")
+    for key, value in properties(result, resumed=True, artifacts=artifacts):
+        ET.SubElement(listed, "property", name=key, value=_ILLEGAL.sub("?", str(value)))
+    if result.verdict != "pass":
+        text = _ILLEGAL.sub("?", explain(result, artifacts))
+        kind = "failure" if result.verdict == "fail" else "error"
+        ET.SubElement(case, kind, message=text.partition("\n")[0]).text = text
+
+
+def _names(test: str) -> dict[str, str]:
+    """Name a test the way pytest does: ``a/b.py::test[x]`` → class ``a.b``, name ``test[x]``."""
+    path, _, name = test.partition("::")
+    return {"classname": path.removesuffix(".py").replace("/", "."), "name": name}
+
+
+def _seconds(result: CaseResult) -> float:
+    return (result.seconds_agent or 0.0) + (result.seconds_judge or 0.0)

@@ -1,0 +1,56 @@
+"""Test properties: a result as (name, value) pairs of plain built-in types.
+
+The names are a contract. What was not measured has no property: a number is never made up for it.
+"""
+
+from __future__ import annotations
+
+from pytest_mlrbench.run.result import CaseResult
+
+Property = tuple[str, str | int | float | bool]
+
+
+def properties(result: CaseResult, *, resumed: bool, artifacts: str) -> list[Property]:
+    """Return the properties of one case, in a fixed order.
+
+    :param resumed: whether the result was on disk before this session.
+    :param artifacts: where the case's folder is, as a reader of the report finds it.
+    """
+    fault = result.fault
+    found: list[tuple[str, str | int | float | bool | None]] = [
+        ("mlr.case", result.case),
+        ("mlr.suite", result.suite),
+        ("mlr.stage", result.stage),
+        ("mlr.task", result.task),
+        ("mlr.repeat", result.repeat),
+        ("mlr.suite_digest", result.suite_digest),
+        ("mlr.agent", result.agent),
+        ("mlr.agent_digest", result.agent_digest),
+        ("mlr.rubric", result.rubric),
+        ("mlr.verdict", result.verdict),
+        ("mlr.blame", fault.blame if fault else None),
+        ("mlr.cause", fault.cause if fault else None),
+        ("mlr.overall", result.overall),
+        *((f"mlr.score.{name}", score) for name, score in result.scores.items()),
+    ]
+    for judge_id, judge in result.judges.items():
+        found += [
+            (f"mlr.judge.{judge_id}.spec", judge.spec),
+            (f"mlr.judge.{judge_id}.overall", judge.overall),
+            *((f"mlr.judge.{judge_id}.{name}", score) for name, score in judge.scores.items()),
+            (f"mlr.judge.{judge_id}.confidence", judge.confidence),
+            (f"mlr.judge.{judge_id}.hallucination", judge.hallucination),
+        ]
+    found += [
+        ("mlr.judges.spread", result.spread),
+        ("mlr.threshold", "; ".join(check.threshold for check in result.thresholds)),
+        ("mlr.seconds.agent", _round(result.seconds_agent)),
+        ("mlr.seconds.judge", _round(result.seconds_judge)),
+        ("mlr.resumed", resumed),
+        ("mlr.artifacts", artifacts),
+    ]
+    return [(name, value) for name, value in found if value is not None]
+
+
+def _round(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)

@@ -1,0 +1,112 @@
+"""Numbers over the cases of a run, each with its denominator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+
+from pydantic import BaseModel, ConfigDict
+
+from pytest_mlrbench.run.result import CaseResult
+from pytest_mlrbench.suites.stages import STAGES
+
+#: Cause of a case that was selected and has no result, e.g. after ``-x`` or Ctrl-C.
+NOT_RUN = "not_run"
+
+
+class JudgeSummary(BaseModel):
+    """One judge's mean overall score, and over how many reviews."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reviews: int
+    overall_mean: float | None
+
+
+class StageSummary(BaseModel):
+    """The cases of one stage: ``passed + failed + not_measured == selected``.
+
+    Means are over the *scored* cases, those with a complete panel; null where there is none.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: str
+    rubric: str | None
+    selected: int
+    scored: int
+    passed: int
+    failed: int
+    not_measured: int
+    #: Why cases failed without a score, or were not measured: cause → number of cases.
+    failed_causes: dict[str, int]
+    not_measured_causes: dict[str, int]
+    overall_mean: float | None
+    score_means: dict[str, float]
+    #: Mean over the cases of (highest - lowest judge); null with a single judge.
+    spread_mean: float | None
+    judges: dict[str, JudgeSummary]
+
+
+def summarise(selected: Iterable[str], results: Mapping[str, CaseResult]) -> list[StageSummary]:
+    """Return one summary per stage, in the order of research.
+
+    :param selected: names of the cases that were to be measured.
+    :param results: name → result of those that came to an end.
+    """
+    by_stage: dict[str, list[CaseResult | None]] = {}
+    for name in selected:
+        by_stage.setdefault(name.rsplit("/", 3)[1], []).append(results.get(name))
+    return [_stage(stage, by_stage[stage]) for stage in STAGES if stage in by_stage]
+
+
+def _stage(stage: str, cases: Sequence[CaseResult | None]) -> StageSummary:
+    results = [result for result in cases if result]
+    scored = [result for result in results if result.overall is not None]
+    verdicts = Counter(result.verdict for result in results)
+    absent = len(cases) - len(results)
+    unmeasured = _causes(result for result in results if result.verdict == "not_measured")
+    if absent:
+        unmeasured[NOT_RUN] = unmeasured.get(NOT_RUN, 0) + absent
+    spreads = [result.spread for result in scored if result.spread is not None]
+    return StageSummary(
+        stage=stage,
+        rubric=results[0].rubric if results else None,
+        selected=len(cases),
+        scored=len(scored),
+        passed=verdicts["pass"],
+        failed=verdicts["fail"],
+        not_measured=verdicts["not_measured"] + absent,
+        failed_causes=_causes(result for result in results if result.verdict == "fail"),
+        not_measured_causes=unmeasured,
+        overall_mean=_mean([result.overall for result in scored if result.overall is not None]),
+        score_means={
+            name: fmean([result.scores[name] for result in scored])
+            for name in (scored[0].scores if scored else ())
+        },
+        spread_mean=_mean(spreads),
+        judges=_judges(results),
+    )
+
+
+def _causes(results: Iterable[CaseResult]) -> dict[str, int]:
+    counted = Counter(result.fault.cause for result in results if result.fault)
+    return dict(sorted(counted.items()))
+
+
+def _judges(results: Iterable[CaseResult]) -> dict[str, JudgeSummary]:
+    scores: dict[str, list[int]] = {}
+    for result in results:
+        for name, judge in result.judges.items():
+            scores.setdefault(name, [])
+            if judge.overall is not None:
+                scores[name].append(judge.overall)
+    return {
+        name: JudgeSummary(reviews=len(given), overall_mean=_mean(given))
+        for name, given in scores.items()
+    }
+
+
+def _mean(numbers: Sequence[float]) -> float | None:
+    return fmean(numbers) if numbers else None

@@ -1,0 +1,1 @@
+"""One case from start to verdict, and what of it is kept on disk."""

@@ -1,0 +1,213 @@
+"""The run folder: the record of a run, written so that a killed run loses no finished case.
+
+::
+
+    <run id>/run.json              what was asked: settings, digests, versions
+             selection.json        the cases of the newest session → their test ids
+             journal.jsonl         one line per finished case, in the order they finished
+             cases/<stage>/<task>/r<N>/
+                 inputs/           what the agent was given
+                 submission/       its workspace, as it left it
+                 agent.log         what it printed
+                 submission.json   how it ended
+                 reviews/<judge>.json
+                 result.json       the case's result
+             superseded/           cases that were run again, as they were
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.run.result import CaseResult
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+#: How long a session waits for the processes of an earlier, killed one to end, in seconds.
+LOCK_PATIENCE = 20.0
+
+
+class RunFolder:
+    """One run on disk; several processes of a session may have it open."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: IO[bytes] | None = None
+
+    @classmethod
+    def create(cls, out: Path) -> RunFolder:
+        """Make a new run under *out*; its id sorts by time of creation.
+
+        :raises InputError: *out* cannot be written.
+        """
+        now = datetime.now(UTC)
+        run_id = f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}Z-{secrets.token_hex(2)}"
+        try:
+            (out / run_id / "cases").mkdir(parents=True)
+            if not (out / ".gitignore").exists():
+                (out / ".gitignore").write_text("# Made by pytest-mlrbench.\n*\n")
+        except OSError as error:
+            raise InputError(f"--mlr-out {out} cannot be written: {error.strerror}.") from None
+        return cls(out / run_id)
+
+    @classmethod
+    def find(cls, out: Path, name: str) -> RunFolder:
+        """Open the run *name* under *out*, ``last`` for the newest, or a path to a run.
+
+        :raises InputError: there is none.
+        """
+        if name == "last":
+            runs = sorted(path.parent for path in out.glob("*/run.json"))
+            if not runs:
+                raise InputError(
+                    f"--mlr-resume: there is no run in {out} yet; leave the option out."
+                )
+            return cls(runs[-1])
+        for path in (out / name, Path(name)):
+            if (path / "run.json").is_file():
+                return cls(path.resolve())
+        raise InputError(
+            f"--mlr-resume: {name!r} is no run in {out}; write --mlr-resume=RUN, and the paths of"
+            " tests in front of it."
+        )
+
+    @property
+    def run_id(self) -> str:
+        """Name of the folder."""
+        return self.path.name
+
+    def shown_path(self) -> str:
+        """The folder's path as a person in the current folder would write it."""
+        return (
+            os.path.relpath(self.path) if self.path.is_relative_to(Path.cwd()) else str(self.path)
+        )
+
+    def shown(self, result: CaseResult) -> str:
+        """The path of a case's folder, likewise."""
+        return f"{self.shown_path()}/{result.artifacts}"
+
+    def acquire(self, *, alone: bool) -> None:
+        """Hold the folder until the process ends.
+
+        A session's controller asks to be *alone* for a moment, so that nothing of an earlier
+        session still writes; then its workers may share.
+
+        :raises InputError: another session is using the run.
+        """
+        self._lock = (self.path / "lock").open("ab")
+        if alone:
+            end = time.monotonic() + LOCK_PATIENCE
+            while not self._try_lock(fcntl.LOCK_EX):
+                if time.monotonic() > end:
+                    raise InputError(
+                        f"run {self.run_id} is in use by another session; wait for it."
+                    )
+                time.sleep(0.1)
+        fcntl.flock(self._lock, fcntl.LOCK_SH)
+
+    def _try_lock(self, kind: int) -> bool:
+        assert self._lock is not None
+        try:
+            fcntl.flock(self._lock, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def case_folder(self, stage: str, task: str, repeat: int) -> Path:
+        """Where everything about one case lies."""
+        return self.path / "cases" / stage / task / f"r{repeat}"
+
+    def supersede(self, case: Path) -> None:
+        """Move a case's folder aside, so that the case can be run again and nothing is lost."""
+        aside = self.path / "superseded" / case.relative_to(self.path / "cases")
+        aside.mkdir(parents=True, exist_ok=True)
+        case.rename(aside / str(len(list(aside.iterdir())) + 1))
+
+    def attempts(self, case: Path) -> int:
+        """How often the case was started, this time included."""
+        aside = self.path / "superseded" / case.relative_to(self.path / "cases")
+        return 1 + (len(list(aside.iterdir())) if aside.is_dir() else 0)
+
+    def record(self, result: CaseResult) -> None:
+        """Write a finished case: its result, then its line in the journal."""
+        write_json(self.path / result.artifacts / "result.json", result)
+        line = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "case": result.case,
+            "verdict": result.verdict,
+            "overall": result.overall,
+            "seconds": result.seconds_agent,
+        }
+        # One write to a file opened for appending is not torn between processes.
+        file = os.open(self.path / "journal.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            os.write(file, (json.dumps(line) + "\n").encode())
+        finally:
+            os.close(file)
+
+    def journal(self) -> Iterator[dict[str, Any]]:
+        """Yield the journal's lines; a last line torn by a kill is left out."""
+        try:
+            text = (self.path / "journal.jsonl").read_text("utf-8")
+        except FileNotFoundError:
+            return
+        for line in text.splitlines():
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue
+
+    def select(self, cases: Mapping[str, str]) -> None:
+        """Record which cases this session has collected (case name → test id)."""
+        _replace(self.path / "selection.json", json.dumps(cases, indent=0))
+
+    def selection(self) -> dict[str, str]:
+        """The cases of the newest session; empty before it has collected."""
+        try:
+            selection: dict[str, str] = json.loads(
+                (self.path / "selection.json").read_text("utf-8")
+            )
+        except FileNotFoundError:
+            return {}
+        return selection
+
+    def results(self) -> dict[str, CaseResult]:
+        """The finished cases of the newest session, by name, in the order of the selection."""
+        found = {}
+        for name in self.selection():
+            _, stage, task, repeat = name.rsplit("/", 3)
+            folder = self.case_folder(stage, task, int(repeat[1:]))
+            if result := read_model(folder / "result.json", CaseResult):
+                found[name] = result
+        return found
+
+
+def read_model(path: Path, model: type[_Model]) -> _Model | None:
+    """Read a JSON file of ours; null if it is absent or was not written by this version."""
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def write_json(path: Path, model: BaseModel) -> None:
+    """Write a JSON file so that a reader sees the old one or the new one, never a part."""
+    _replace(path, model.model_dump_json(indent=2))
+
+
+def _replace(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.write_text(text + "\n", "utf-8")
+    part.replace(path)

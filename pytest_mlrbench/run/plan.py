@@ -1,0 +1,134 @@
+"""The plan of a run: all that was asked for, found and checked before the first case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_mlrbench.agents.base import Agent
+from pytest_mlrbench.agents.function import FunctionAgent
+from pytest_mlrbench.agents.specs import make_agent
+from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.judges.base import Judge
+from pytest_mlrbench.judges.specs import make_judges
+from pytest_mlrbench.options import Options
+from pytest_mlrbench.run.thresholds import DEFAULT, Threshold, check_names
+from pytest_mlrbench.suites.rubrics import Rubric, stage_rubrics
+from pytest_mlrbench.suites.select import Case, make_cases, parse_stages, select_tasks
+from pytest_mlrbench.suites.stages import STAGES
+from pytest_mlrbench.suites.tasks import Suite, load_suite
+
+#: As ``--mlr-agent`` or ``--mlr-judge``: the user's fixture of that name gives it.
+FIXTURE = "fixture"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be run. *agent* is null, or *judges* empty, where a fixture gives them."""
+
+    options: Options
+    suite: Suite
+    stages: tuple[str, ...]
+    cases: tuple[Case, ...]
+    agent: Agent | None
+    judges: tuple[Judge, ...]
+    thresholds: tuple[Threshold, ...]
+    rubrics: Mapping[str, Rubric]
+
+    @classmethod
+    def make(cls, options: Options) -> Plan:
+        """Load and check what *options* name.
+
+        :raises InputError: the first thing that cannot be used.
+        """
+        stages = parse_stages(options.stage)
+        suite = load_suite(options.suite, options.bases["suite"])
+        tasks = select_tasks(suite, options.tasks, options.limit, options.sample, options.seed)
+        if options.rerun and not options.resume:
+            raise InputError("--mlr-rerun runs cases of an earlier run again: add --mlr-resume.")
+        agent = None
+        if options.agent != FIXTURE:
+            agent = make_agent(options.agent, options.bases["agent"])
+        judges: Sequence[Judge] = ()
+        if options.judge != (FIXTURE,):
+            judges = make_judges(options.judge, options.bases["judge"], stages, options.rubrics)
+        rubrics = dict(stage_rubrics(options.rubrics))
+        if judges:
+            rubrics |= {stage: judges[0].rubric(stage) for stage in stages}
+        thresholds = tuple(Threshold.parse(text) for text in options.threshold or (DEFAULT,))
+        check_names(thresholds, rubrics, stages)
+        cases = make_cases(suite, stages, tasks, options.repeats)
+        return cls(options, suite, stages, cases, agent, tuple(judges), thresholds, rubrics)
+
+    def prepare(self) -> None:
+        """Check that agent and judges can work; once per run, since it may take a while.
+
+        :raises InputError: one of them cannot.
+        """
+        if self.agent:
+            if self.agent.needs_inputs:
+                self._need_inputs(self.agent)
+            self.agent.prepare(self.cases)
+        agent: Agent = self.agent or FunctionAgent(_unknown)
+        for judge in self.judges:
+            judge.prepare(agent, self.cases)
+
+    def _need_inputs(self, agent: Agent) -> None:
+        lacking = [c for c in self.cases if self.suite.missing_inputs(c.task, STAGES[c.stage])]
+        if not lacking:
+            return
+        first = lacking[0]
+        missing = self.suite.missing_inputs(first.task, STAGES[first.stage])
+        raise InputError(
+            f"suite {self.suite.name!r} has no {', '.join(missing)} for {first.name}"
+            f" (inputs are missing for {len(lacking)} of {len(self.cases)} cases), and agent"
+            f" {agent.spec!r} needs them: take a published: or replay: agent, or another suite."
+        )
+
+    @property
+    def demo(self) -> bool:
+        """Whether this is the embedded demonstration, whose scores say nothing about an agent."""
+        return self.options.agent == "reference" and self.options.judge == ("checklist",)
+
+    def asserted(self, stage: str) -> list[str]:
+        """Return the thresholds asserted in *stage*, as text."""
+        names = self.rubrics[stage].names(stage)
+        return [f"{t.name}{t.op}{t.value}" for t in self.thresholds if t.applies(stage, names)]
+
+    def describe(self) -> list[str]:
+        """Return lines that say what will be run, for people."""
+        chosen = len({case.task.id for case in self.cases})
+        parts = [
+            f"suite {self.suite.name} ({self.share(chosen)})",
+            ", ".join(self.stages),
+            f"agent {self.options.agent}",
+            "judges " + (", ".join(judge.id for judge in self.judges) or FIXTURE),
+        ]
+        if self.options.repeats > 1:
+            parts.insert(2, f"{self.options.repeats} repeats")
+        if self.demo:
+            parts.append("DEMO")
+        return ["mlrbench: " + " · ".join(parts), *self._describe_thresholds()]
+
+    def share(self, tasks: int) -> str:
+        """What part of the suite, and of its benchmark, *tasks* tasks are, in words."""
+        size = len(self.suite.tasks)
+        chosen = "" if tasks == size else f"{tasks} of "
+        if self.suite.benchmark is None:
+            return f"{chosen}{size} tasks, no part of MLR-Bench"
+        name, total = self.suite.benchmark
+        return f"{tasks} of the {total} tasks of {name}"
+
+    def _describe_thresholds(self) -> list[str]:
+        by_rule: dict[str, list[str]] = {}
+        for stage in self.stages:
+            by_rule.setdefault(", ".join(self.asserted(stage)) or "none", []).append(stage)
+        rules = [f"{rule} in {', '.join(stages)}" for rule, stages in by_rule.items()]
+        if len(by_rule) == 1:
+            rules = list(by_rule)
+        replaced = f" (in place of {DEFAULT})" if self.options.threshold else ""
+        return [f"mlrbench: thresholds{replaced}: " + "; ".join(rules)]
+
+
+def _unknown(assignment: object) -> None:
+    """Stands for the agent a fixture will give."""

@@ -1,0 +1,98 @@
+"""The record of one finished case, and the verdict on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pytest_mlrbench.errors import Blame
+from pytest_mlrbench.run.thresholds import Threshold
+
+Verdict = Literal["pass", "fail", "not_measured"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FaultRecord(_Record):
+    """What went wrong, whose fault it is, and the word it is counted under."""
+
+    blame: Blame
+    cause: str
+    message: str
+
+
+class JudgeRecord(_Record):
+    """One judge's numbers, or why there are none."""
+
+    spec: str
+    overall: int | None = None
+    scores: dict[str, int] = {}
+    confidence: int | None = None
+    hallucination: bool | None = None
+    fault: FaultRecord | None = None
+
+
+class ThresholdRecord(_Record):
+    """One threshold that applies, the score, and whether it is met; null if unmeasured."""
+
+    threshold: str
+    name: str
+    score: float | None
+    met: bool | None
+
+
+class CaseResult(_Record):
+    """Everything reports say about a case: the content of its ``result.json``.
+
+    Null means *not measured*; it is never written as 0.
+    """
+
+    case: str
+    suite: str
+    stage: str
+    task: str
+    repeat: int
+    suite_digest: str
+    agent: str
+    agent_digest: str | None
+    rubric: str
+    verdict: Verdict
+    fault: FaultRecord | None = None
+    overall: float | None = None
+    scores: dict[str, float] = {}
+    spread: float | None = None
+    judges: dict[str, JudgeRecord] = {}
+    thresholds: tuple[ThresholdRecord, ...] = ()
+    seconds_agent: float | None = None
+    seconds_judge: float | None = None
+    #: Case folder, relative to the run folder.
+    artifacts: str
+    #: How often an agent was started for the case in this run folder.
+    attempts: int = 1
+    #: Why a result that was on disk was not reused.
+    rerun_because: str | None = None
+    #: Named digests of everything the result depends on; what resuming compares.
+    key: dict[str, str | None]
+
+    def judged_by(self, thresholds: Sequence[Threshold], names: Sequence[str]) -> CaseResult:
+        """Return the result with its verdict; *names* are the dimensions its rubric scores."""
+        checks = []
+        for t in thresholds:
+            if t.applies(self.stage, names):
+                score = self.overall if t.name == "overall" else self.scores.get(t.name)
+                met = None if score is None else t.met(score)
+                checks.append(ThresholdRecord(threshold=str(t), name=t.name, score=score, met=met))
+        if self.fault is not None:
+            verdict: Verdict = "fail" if self.fault.blame == "agent" else "not_measured"
+        else:
+            verdict = "pass" if all(check.met for check in checks) else "fail"
+        return self.model_copy(update={"thresholds": tuple(checks), "verdict": verdict})
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The thresholds that were not met."""
+        return tuple(check.threshold for check in self.thresholds if check.met is False)

@@ -1,0 +1,66 @@
+"""What an agent left: checked against the stage's contract, digested, recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from pytest_mlrbench.errors import AgentFault
+from pytest_mlrbench.run import digests
+from pytest_mlrbench.run.result import FaultRecord
+from pytest_mlrbench.suites.stages import Stage
+
+#: Largest text file a judge is asked to read, in bytes.
+TEXT_LIMIT = 5 * 2**20
+
+
+class SubmissionRecord(BaseModel):
+    """How the agent ended and what it left: the content of ``submission.json``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: SHA-256 over all files of the workspace; null for an agent that has no files.
+    digest: str | None
+    files: int
+    seconds: float
+    fault: FaultRecord | None
+    #: Named digests of what the submission depends on.
+    key: dict[str, str | None]
+
+
+def check_contract(workspace: Path, stage: Stage) -> None:
+    """Make sure that the required files are there and can be judged.
+
+    :raises AgentFault: one is missing, leaves the workspace, or is not readable text.
+    """
+    for name in stage.required:
+        path = workspace / name
+        if not path.exists():
+            raise AgentFault("no_output", f"the agent left no {name}.")
+        if not path.resolve().is_relative_to(workspace.resolve()):
+            raise AgentFault("unusable_output", f"{name} is a link that leaves the workspace.")
+        if not path.is_file():
+            raise AgentFault("unusable_output", f"{name} is not a regular file.")
+        size = path.stat().st_size
+        if size > TEXT_LIMIT:
+            raise AgentFault(
+                "unusable_output", f"{name} has {size} bytes; at most {TEXT_LIMIT} can be judged."
+            )
+        try:
+            text = path.read_text("utf-8")
+        except UnicodeDecodeError:
+            raise AgentFault("unusable_output", f"{name} is not UTF-8 text.") from None
+        except OSError as error:
+            raise AgentFault(
+                "unusable_output", f"{name} cannot be read: {error.strerror}."
+            ) from None
+        if not text.strip() or "\0" in text:
+            state = "holds binary data" if text.strip() else "is empty"
+            raise AgentFault("unusable_output", f"{name} {state}.")
+
+
+def digest_of(workspace: Path) -> tuple[str, int]:
+    """Return the digest over the files of a workspace, and their number; links are not followed."""
+    files = sorted(digests.walk(workspace))
+    return digests.of_files(files), len(files)

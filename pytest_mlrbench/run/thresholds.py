@@ -1,0 +1,94 @@
+"""Thresholds: ``[stage:]NAME OP NUMBER``, the line a case must reach."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.suites.rubrics import HIGHEST, LOWEST, Rubric
+from pytest_mlrbench.suites.stages import STAGES
+
+#: The acceptance line of the paper (arXiv 2505.19955).
+DEFAULT = "overall>=6.0"
+
+_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+    "==": operator.eq,
+}
+_GRAMMAR = re.compile(
+    r"\s*(?:(?P<stage>\w+)\s*:)?\s*(?P<name>[a-z][a-z0-9_.]*)\s*"
+    r"(?P<op>>=|<=|==|>|<)\s*(?P<value>\d+(?:\.\d+)?)\s*",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """One condition on one number; *stage* is empty where it holds in every stage that has it."""
+
+    stage: str
+    name: str
+    op: str
+    value: float
+
+    @classmethod
+    def parse(cls, text: str) -> Threshold:
+        """Parse one threshold.
+
+        :raises InputError: not of the grammar, an unknown stage, or a value no score can have.
+        """
+        if not (match := _GRAMMAR.fullmatch(text)):
+            raise InputError(
+                f"threshold {text!r} is not of the form [stage:]NAME OP NUMBER, e.g. {DEFAULT}"
+                " or experiment:soundness>=5 (OP is one of >= > <= < ==)."
+            )
+        stage, name = match["stage"] or "", match["name"]
+        if stage and stage not in STAGES:
+            raise InputError(
+                f"threshold {text!r}: there is no stage {stage!r}: stages are {', '.join(STAGES)}."
+            )
+        if name == "evidence":
+            raise InputError(
+                f"threshold {text!r}: evidence is not examined by this version; leave it out."
+            )
+        value = float(match["value"])
+        if not LOWEST <= value <= HIGHEST:
+            raise InputError(f"threshold {text!r}: scores go from {LOWEST} to {HIGHEST}.")
+        return cls(stage, name, match["op"], value)
+
+    def __str__(self) -> str:
+        stage = f"{self.stage}:" if self.stage else ""
+        return f"{stage}{self.name}{self.op}{self.value!r}"
+
+    def applies(self, stage: str, names: Sequence[str]) -> bool:
+        """Whether the threshold is asserted in *stage*, whose rubric scores *names*."""
+        return self.stage in ("", stage) and (self.name == "overall" or self.name in names)
+
+    def met(self, score: float) -> bool:
+        """Whether *score* satisfies the condition."""
+        return _OPERATORS[self.op](score, self.value)
+
+
+def check_names(
+    thresholds: Sequence[Threshold], rubrics: Mapping[str, Rubric], selected: Sequence[str]
+) -> None:
+    """Make sure that every threshold can apply somewhere.
+
+    :param rubrics: stage → its rubric, for all stages.
+    :param selected: the stages of this run; an unqualified name must exist in one of them.
+    :raises InputError: for the first that cannot.
+    """
+    for threshold in thresholds:
+        stages = [threshold.stage] if threshold.stage else list(selected)
+        if not any(threshold.applies(stage, rubrics[stage].names(stage)) for stage in stages):
+            known = ["overall", *(name for stage in stages for name in rubrics[stage].names(stage))]
+            raise InputError(
+                f"threshold {str(threshold)!r}: {threshold.name!r} is not scored in"
+                f" {', '.join(stages)}; scored there: {', '.join(dict.fromkeys(known))}."
+            )

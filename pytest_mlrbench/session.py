@@ -1,0 +1,144 @@
+"""The hooks of an active run that controller and workers share."""
+
+from __future__ import annotations
+
+import inspect
+import signal
+from collections.abc import Generator
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from pytest_mlrbench import fixtures
+from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.options import read_options
+from pytest_mlrbench.report.table import explain, status
+from pytest_mlrbench.run.folder import RunFolder
+from pytest_mlrbench.run.plan import Plan
+from pytest_mlrbench.suites.select import Case
+from pytest_mlrbench.suites.stages import STAGES
+from pytest_mlrbench.verdict import Verdict
+
+#: The name and the id given to a case's parameter.
+PARAMETER = "mlr_case"
+
+
+class ActiveRun:
+    """One process of an active run: it collects cases, runs them and reports them."""
+
+    folder: RunFolder | None = None
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        try:
+            self.plan = Plan.make(read_options(config))
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from None
+        config.stash[fixtures.ACTIVE] = self
+        config.pluginmanager.register(fixtures, "mlrbench-fixtures")
+        for stage in STAGES:
+            config.addinivalue_line("markers", f"{stage}: cases of MLR-Bench's stage {stage}")
+        before = signal.signal(signal.SIGTERM, _interrupt)
+
+        def restore() -> None:
+            signal.signal(signal.SIGTERM, before)
+
+        config.add_cleanup(restore)
+
+    # Collection
+
+    def pytest_pycollect_makeitem(self, collector: pytest.Collector, name: str, obj: object) -> Any:
+        """Leave out the shipped tests of stages that were not asked for."""
+        if inspect.isfunction(obj) and (stage := _stage_of(obj)) and stage not in self.plan.stages:
+            return []
+        return None
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Make one test of each case of the stage the test function is marked with."""
+        if PARAMETER not in metafunc.fixturenames:
+            return
+        stage = _stage_of(metafunc.function)
+        cases = [case for case in self.plan.cases if case.stage == stage]
+        metafunc.parametrize(
+            PARAMETER, cases, ids=[case.test_id for case in cases], scope="function"
+        )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Make sure that there is something to measure, each case once, and say what."""
+        tests: dict[str, str] = {}
+        for item in session.items:
+            if case := case_of(item):
+                if case.name in tests:
+                    raise pytest.UsageError(
+                        f"case {case.name} is collected twice, as {tests[case.name]} and"
+                        f" {item.nodeid}: name the path of one of them only."
+                    )
+                tests[case.name] = item.nodeid
+        self.collected(session, tests)
+
+    def collected(self, session: pytest.Session, tests: dict[str, str]) -> None:
+        """Called with the cases (name → test id) of this process, once they are known."""
+        raise NotImplementedError
+
+    def refuse_empty(self) -> None:
+        """A benchmark that measured nothing is never green.
+
+        :raises pytest.UsageError: always.
+        """
+        paths = ", ".join(str(arg) for arg in self.config.args) or "no path"
+        raise pytest.UsageError(
+            f"--mlr-stage={self.plan.options.stage} has collected none of its"
+            f" {len(self.plan.cases)} cases from {paths}. Check -k, -m and --deselect; where a path"
+            " comes from addopts or a positional value, name the tests too: "
+            + " ".join(f"test_mlr_{stage}.py" for stage in self.plan.stages)
+        )
+
+    # Reports
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Show a verdict as what it says, not as a traceback into the plugin."""
+        report = yield
+        if self.folder and call.excinfo and isinstance(call.excinfo.value, Verdict):
+            result = call.excinfo.value.result
+            report.longrepr = explain(result, self.folder.shown(result))
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """Put the score into the status word."""
+        if hasattr(report, "wasxfail") or report.when == "teardown":
+            return None
+        found: dict[str, Any] = dict(report.user_properties)
+        verdict = found.get("mlr.verdict")
+        if verdict is None or report.skipped:
+            return None
+        word = status(verdict, found.get("mlr.overall"), found.get("mlr.cause"))
+        if verdict == "not_measured":
+            return ("error", "E", f"ERROR {word}") if report.failed else None
+        if report.when != "call":
+            return None
+        return (report.outcome, "." if report.passed else "F", f"{report.outcome.upper()} {word}")
+
+
+def case_of(item: pytest.Item) -> Case | None:
+    """Return the case a test stands for, if it is one of ours."""
+    callspec = getattr(item, "callspec", None)
+    case = callspec.params.get(PARAMETER) if callspec else None
+    return case if isinstance(case, Case) else None
+
+
+def _stage_of(function: Any) -> str | None:
+    """Return the stage a test function is marked with."""
+    marks = getattr(function, "pytestmark", [])
+    return next((mark.name for mark in marks if mark.name in STAGES), None)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """End as Ctrl-C does, so that agents are stopped, fixtures finish and reports are written."""
+    signal.signal(number, signal.SIG_IGN)
+    signal.raise_signal(signal.SIGINT)

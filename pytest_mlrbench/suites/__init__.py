@@ -1,0 +1,1 @@
+"""What is asked: stages, rubrics, suites of tasks, and their selection."""

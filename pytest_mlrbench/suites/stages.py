@@ -1,0 +1,87 @@
+"""The stages of MLR-Bench, each declared once: its inputs, its output contract, what judges see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of research.
+
+    The name is also the name of its rubric, of its pytest marker and, after ``test_``, of its test.
+    """
+
+    name: str
+    #: Files laid into the workspace before the agent starts.
+    inputs: tuple[str, ...]
+    #: Files the agent must leave: regular, readable, not blank.
+    required: tuple[str, ...]
+    #: Files that are looked for beside the required ones; their absence costs score, not validity.
+    expected: tuple[str, ...]
+    #: Text files shown to a judge, in this order, where they exist.
+    shown: tuple[str, ...]
+    #: Expected share of a run's time, relative to ``idea``: only the order of work depends on it.
+    weight: float
+    #: Seconds an agent may take when the user has not said otherwise.
+    timeout: float
+
+
+STAGES: Mapping[str, Stage] = {
+    stage.name: stage
+    for stage in (
+        Stage(
+            name="idea",
+            inputs=("task.md",),
+            required=("idea.md",),
+            expected=(),
+            shown=("task.md", "idea.md"),
+            weight=1,
+            timeout=3600,
+        ),
+        Stage(
+            name="proposal",
+            inputs=("task.md", "idea.md", "related_work.md"),
+            required=("proposal.md",),
+            expected=(),
+            shown=("task.md", "idea.md", "related_work.md", "proposal.md"),
+            weight=3,
+            timeout=3600,
+        ),
+        Stage(
+            name="experiment",
+            inputs=("task.md", "idea.md", "related_work.md", "proposal.md"),
+            required=("results/results.md",),
+            expected=("results/log.txt", "results/claims.json"),
+            shown=("task.md", "idea.md", "proposal.md", "results/results.md", "results/log.txt"),
+            weight=100,
+            timeout=8 * 3600,
+        ),
+        Stage(
+            name="paper",
+            inputs=("task.md", "idea.md", "related_work.md", "proposal.md", "results"),
+            required=("results/paper.md",),
+            expected=(),
+            shown=(
+                "task.md",
+                "idea.md",
+                "related_work.md",
+                "proposal.md",
+                "results/results.md",
+                "results/paper.md",
+            ),
+            weight=5,
+            timeout=3600,
+        ),
+        Stage(
+            name="end_to_end",
+            inputs=("task.md",),
+            required=("results/paper.md",),
+            expected=("idea.md", "proposal.md", "results/results.md", "results/log.txt"),
+            shown=("task.md", "results/results.md", "results/paper.md"),
+            weight=120,
+            timeout=8 * 3600,
+        ),
+    )
+}
