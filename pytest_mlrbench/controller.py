@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -146,11 +147,17 @@ class Controller(ActiveRun):
         folder.record(result)
         return result
 
+    @cached_property
+    def report(self) -> Report:
+        """What was measured, read once when all is over."""
+        assert self.folder is not None
+        return Report.of(self.folder)
+
     def pytest_report_header(self) -> list[str]:
         """Say what is run, on what share of the benchmark, and where it is kept."""
         lines = self.plan.describe()
         if self.folder:
-            lines.append(f"mlrbench: run {self.folder.run_id} in {self.folder.shown_path()}")
+            lines.append(f"mlrbench: run folder {self.folder.shown_path}")
         return lines
 
     @pytest.hookimpl(tryfirst=True)
@@ -159,18 +166,18 @@ class Controller(ActiveRun):
         target = self.plan.options.json
         if self.folder and target and self.folder.selection():
             target.parent.mkdir(parents=True, exist_ok=True)
-            write_json(target, Report.of(self.folder))
+            write_json(target, self.report)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what was measured, of how much."""
         if self.folder is None or not self.folder.selection():
             return
-        report = Report.of(self.folder)
+        report = self.report
         results: Mapping[str, CaseResult] = {result.case: result for result in report.cases}
         terminalreporter.section("mlrbench")
-        for line in summary_lines(report.run, report.summary, results, len(self.resumed)):
+        for line in summary_lines(report.run, report.summary, results, self.resumed):
             terminalreporter.write_line(line)
-        terminalreporter.write_line(f"run {self.folder.run_id} in {self.folder.shown_path()}")
+        terminalreporter.write_line(f"run folder: {self.folder.shown_path}")
         if self.plan.options.json:
             terminalreporter.write_line(f"JSON report: {self.plan.options.json}")
 

@@ -95,13 +95,14 @@ def mlr_result(
     request: pytest.FixtureRequest,
     mlr_case: Case,
     mlr_engine: Engine,
-    mlr_run: RunFolder,
     mlr_runner: asyncio.Runner,
 ) -> CaseResult:
     """The result of the case: the agent has run and the judges have scored, or it is an error."""
-    result, resumed = mlr_runner.run(mlr_engine.measure(mlr_case))
-    artifacts = mlr_run.shown(result)
-    request.node.user_properties.extend(properties(result, resumed=resumed, artifacts=artifacts))
+    recalled = mlr_engine.recall(mlr_case)
+    result = recalled or mlr_runner.run(mlr_engine.measure(mlr_case))
+    request.node.user_properties.extend(
+        properties(result, resumed=recalled is not None, artifacts=mlr_engine.folder.shown(result))
+    )
     if result.verdict == "not_measured":
         raise NotMeasured(result)
     return result

@@ -39,7 +39,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
             has_path = True
     # A word that is no path is the value of an option which a conftest.py is yet to define.
     if not has_path and not getattr(known, "pyargs", False):
-        args.append(str(benchmarks))
+        # In front, since an option at the end may take a value that is not required.
+        args.insert(0, str(benchmarks))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -99,13 +99,17 @@ class ActiveRun:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
-        self, call: pytest.CallInfo[None]
+        self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Show a verdict as what it says, not as a traceback into the plugin."""
+        verdict = call.excinfo.value if call.excinfo else None
+        if self.folder is None or not isinstance(verdict, Verdict):
+            return (yield)
+        text = explain(verdict.result, self.folder.shown(verdict.result))
+        # Said beforehand too: formatting the frames of pytest only to drop them takes longest.
+        item.repr_failure = lambda excinfo: text  # type: ignore[method-assign,assignment,misc]
         report = yield
-        if self.folder and call.excinfo and isinstance(call.excinfo.value, Verdict):
-            result = call.excinfo.value.result
-            report.longrepr = explain(result, self.folder.shown(result))
+        report.longrepr = text
         return report
 
     @pytest.hookimpl(tryfirst=True)

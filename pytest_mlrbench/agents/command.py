@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import pytest_mlrbench
@@ -47,7 +48,8 @@ class CommandAgent:
         self.command = [
             str(base / name) if name else word for word, name in zip(words, named, strict=True)
         ]
-        program = shutil.which(words[0]) or shutil.which(self.command[0])
+        bare = "/" not in words[0]
+        program = (bare and shutil.which(words[0])) or shutil.which(self.command[0])
         if program is None:
             raise InputError(
                 f"agent {spec!r}: there is no program {words[0]!r}, on the PATH or in {base}."
@@ -59,6 +61,10 @@ class CommandAgent:
 
     def digest(self, case: Case) -> str | None:
         """Digest of the words, the program, the files named, and their repository."""
+        return self._content
+
+    @cached_property
+    def _content(self) -> str | None:
         files = [Path(self.command[0]), *self.files]
         return digests.of_json(
             {
@@ -106,7 +112,8 @@ class PythonAgent(CommandAgent):
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise InputError(f"agent {self.spec!r} cannot be loaded: {last}")
 
-    def digest(self, case: Case) -> str | None:
+    @cached_property
+    def _content(self) -> str | None:
         """Digest of the module's file (or package), and of its repository."""
         top = self.module.partition(".")[0]
         for folder in self._path():
@@ -145,7 +152,8 @@ class ReferenceAgent(PythonAgent):
                 " pip install 'pytest-mlrbench[reference]'."
             )
 
-    def digest(self, case: Case) -> str | None:
+    @cached_property
+    def _content(self) -> str | None:
         """Digest of the agent's own code."""
         folder = Path(__file__).with_name("reference")
         return digests.of_files((n, p) for n, p in digests.walk(folder) if "__pycache__" not in n)

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,10 @@ class FunctionAgent:
 
     def digest(self, case: Case) -> str | None:
         """Digest of the file the function is written in, and of its repository."""
+        return self._content
+
+    @cached_property
+    def _content(self) -> str | None:
         try:
             file = Path(inspect.getsourcefile(inspect.unwrap(self._target)) or "")
         except TypeError:

@@ -8,7 +8,8 @@ import math
 import os
 import re
 from collections.abc import Iterator
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
 from io import StringIO
 from itertools import islice
 from pathlib import Path
@@ -20,7 +21,8 @@ from pytest_mlrbench.suites.stages import STAGES
 
 MAX_BYTES = 2_000_000
 MAX_FILES = 5_000
-#: Images and claims beyond this many are not looked at.
+MAX_DATA_FILES = 200
+#: Sections, tables, images and claims beyond this many are not looked at.
 MAX_ITEMS = 500
 #: A file with more numbers is raw data: by chance it would contain any number one looks for.
 MAX_NUMBERS = 20_000
@@ -68,6 +70,24 @@ def _labels(stage: str) -> re.Pattern[str]:
     return re.compile(rf"(?:[\w&/-]+ ){{0,3}}(?:{names})[\w-]{{0,20}}(?: [\w&/-]+){{0,3}}", re.I)
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An entry of the claims file beside what its source holds."""
+
+    text: str
+    printed: texts.Printed
+    source: str
+    recorded: float | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the source, rounded likewise, gives the claim; a share may be in percent."""
+        scales = (1, 100) if "%" in self.text else (1,)
+        return self.recorded is not None and any(
+            self.printed.within(scale * self.recorded) for scale in scales
+        )
+
+
 class Submission:
     """The workspace of a finished case."""
 
@@ -75,7 +95,8 @@ class Submission:
         self.stage = STAGES[stage]
         self.root = Path(os.path.realpath(workspace))
         self.document_path = self.stage.required[0]
-        self._documents: dict[str, Any] = {}
+        #: A data file as plain values, or None; the rows of a CSV file are dictionaries.
+        self.document = lru_cache(maxsize=16)(self._parse)
 
     # Files
 
@@ -137,7 +158,7 @@ class Submission:
     @cached_property
     def sections(self) -> list[texts.Section]:
         """The document's sections."""
-        return texts.sections(self.own, _labels(self.stage.name))
+        return texts.sections(self.own, _labels(self.stage.name))[:MAX_ITEMS]
 
     @cached_property
     def title(self) -> str:
@@ -175,7 +196,12 @@ class Submission:
     @cached_property
     def tables(self) -> list[texts.Table]:
         """The document's tables that print measured numbers."""
-        return [table for table in texts.tables(self.own) if table.numbers]
+        return texts.tables(self.own)[:MAX_ITEMS]
+
+    @cached_property
+    def table_numbers(self) -> list[texts.Printed]:
+        """The measured numbers in all tables."""
+        return [number for table in self.tables for number in table.numbers]
 
     @cached_property
     def images(self) -> list[str]:
@@ -193,11 +219,14 @@ class Submission:
     @cached_property
     def data_files(self) -> tuple[str, ...]:
         """Machine-readable results: those under ``results/``, else those anywhere."""
+        claims = self.find(CLAIMS)
         every = [
-            path for path in self.files if Path(path).suffix in DATA_SUFFIXES and path != CLAIMS
+            path
+            for path in self.files
+            if Path(path).suffix in DATA_SUFFIXES and self.find(path) != claims
         ]
         results = [path for path in every if path.startswith("results/")]
-        return tuple(results or every)
+        return tuple((results or every)[:MAX_DATA_FILES])
 
     @cached_property
     def known(self) -> texts.Known:
@@ -210,20 +239,28 @@ class Submission:
             numbers += [number.value for number in given]
         return texts.Known(numbers)
 
-    def backed(self, table: texts.Table) -> bool:
-        """Whether at least half of the table's numbers are recorded in data files."""
-        return 2 * sum(number in self.known for number in table.numbers) >= len(table.numbers)
-
     @cached_property
     def backed_tables(self) -> list[texts.Table]:
-        """The tables that count as results."""
-        return [table for table in self.tables if self.backed(table)]
+        """The tables that count as results: at least half of their numbers are recorded."""
+        return [
+            table
+            for table in self.tables
+            if 2 * sum(number in self.known for number in table.numbers) >= len(table.numbers)
+        ]
 
-    def document(self, relative: str) -> Any:
-        """Return a data file as plain values, or None; the rows of a table are dictionaries."""
-        if relative not in self._documents:
-            self._documents[relative] = self._parse(relative)
-        return self._documents[relative]
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """The entries of the claims file that have the three fields."""
+        listed = self.document(CLAIMS)
+        return [
+            Claim(entry["text"], texts.as_printed(value), source, self.lookup(source))
+            for entry in (listed[:MAX_ITEMS] if isinstance(listed, list) else [])
+            if isinstance(entry, dict)
+            and isinstance(entry.get("text"), str)
+            and isinstance(source := entry.get("source"), str)
+            and not isinstance(entry.get("value"), str)
+            and (value := as_number(entry.get("value"))) is not None
+        ]
 
     def _parse(self, relative: str) -> Any:
         data = self.read(relative)
@@ -249,7 +286,7 @@ class Submission:
         Rows are counted from 1, below the header.
         """
         relative, _, place = source.partition("#")
-        if os.path.normpath(relative) == CLAIMS:  # a claim cannot prove itself
+        if self.find(relative) == self.find(CLAIMS):  # a claim cannot prove itself
             return None
         document = self.document(relative)
         if cell := re.fullmatch(r"row=([1-9]\d{0,7}),column=(.{1,200})", place):
@@ -274,7 +311,7 @@ def _step(value: Any, token: str) -> Any:
 
 
 def as_number(value: Any) -> float | None:
-    """Return *value* as a finite number; text counts where it is a table's cell."""
+    """Return *value* as a finite number; the cells of a CSV file are text, so text counts."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

@@ -17,7 +17,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _BOLD = re.compile(r"\*\*([^*]{1,200})\*\*[ \t:]*(.*)")
 _LABEL = re.compile(r"([A-Z][\w &/-]{2,40}):(.*)")
-_PLAIN = re.compile(r"([A-Z][\w &/-]{2,40})()")
+_BARE = re.compile(r"([A-Z][\w &/-]{2,40})()")  # the second group stands for an empty rest
 _NUMBER_OF_SECTION = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,3}[.):]?\s+")
 #: The level of sections that a bold, ``Label:`` or bare line opens.
 _BELOW_HEADINGS = 7
@@ -32,7 +32,7 @@ _NUMBER = re.compile(
     r"(\s?\\?%)?(?![\w]|\.\d)"
 )
 #: Tables of settings hold numbers that nobody measured.
-_SETTINGS = re.compile(r"param|setting|config|option|argument|component", re.IGNORECASE)
+_SETTINGS = re.compile(r"param|setting|config|argument", re.IGNORECASE)
 
 
 def words(text: str) -> list[str]:
@@ -119,7 +119,7 @@ def _opening(line: str, labels: re.Pattern[str]) -> tuple[int, str, str] | None:
     else:
         number = _NUMBER_OF_SECTION.match(line)
         line = line[number.end() :] if number else line
-        found = _BOLD.match(line) or _LABEL.match(line) or _PLAIN.fullmatch(line)
+        found = _BOLD.match(line) or _LABEL.match(line) or _BARE.fullmatch(line)
         if not found:
             return None
         level = _BELOW_HEADINGS + (number[0].strip(" .):").count(".") if number else 0)
@@ -209,11 +209,8 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     #: The nearest heading and the neighbouring lines, where captions stand.
     context: str
-
-    @property
-    def numbers(self) -> list[Printed]:
-        """The measured numbers in the table, apart from its first column."""
-        return [number for row in self.rows for cell in row[1:] for number in printed_numbers(cell)]
+    #: The measured numbers in the table, apart from its first column.
+    numbers: tuple[Printed, ...]
 
     @property
     def labels(self) -> Iterator[str]:
@@ -223,7 +220,7 @@ class Table:
 
 
 def tables(text: str) -> list[Table]:
-    """Find the tables of *text* that may hold results."""
+    """Find the tables of *text* that print measured numbers."""
     found, heading, caption = [], "", ""
     lines = [line.strip() for line in text.splitlines()]
     number = 0
@@ -236,8 +233,10 @@ def tables(text: str) -> list[Table]:
                 number += 1
             after = next(filter(None, lines[number : number + 3]), "")
             rows = tuple(_cells(row) for row in lines[first + 2 : number])
-            if rows and not _SETTINGS.search(_cells(line)[0]):
-                found.append(Table(_cells(line), rows, f"{heading}\n{caption}\n{after}"))
+            numbers = tuple(n for row in rows for cell in row[1:] for n in printed_numbers(cell))
+            if numbers and not _SETTINGS.search(_cells(line)[0]):
+                context = f"{heading}\n{caption}\n{after}"
+                found.append(Table(_cells(line), rows, context, numbers))
             continue
         if line.startswith("#"):
             heading = line

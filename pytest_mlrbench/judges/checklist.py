@@ -6,13 +6,18 @@ who wants to please it can: it is for trying the benchmark out and for catching 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.judges import check_results, check_writing
 from pytest_mlrbench.judges.check_files import Submission
-from pytest_mlrbench.judges.checks import CHECKS
+from pytest_mlrbench.judges.checks import Check
 from pytest_mlrbench.suites.rubrics import HIGHEST, LOWEST, Rubric
+
+#: Name → check.
+CHECKS: Mapping[str, Check] = {**check_writing.CHECKS, **check_results.CHECKS}
 
 
 @dataclass(frozen=True)

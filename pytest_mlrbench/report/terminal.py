@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
 from pytest_mlrbench.report.summary import StageSummary
 from pytest_mlrbench.report.table import cause_words
@@ -13,9 +14,15 @@ _HEAD = ("stage", "scored", "passed", "failed", "not measured", "overall mean", 
 
 
 def summary_lines(
-    run: RunRecord, stages: Sequence[StageSummary], results: Mapping[str, CaseResult], resumed: int
+    run: RunRecord,
+    stages: Sequence[StageSummary],
+    results: Mapping[str, CaseResult],
+    resumed: Collection[str] = (),
 ) -> list[str]:
-    """Return the lines of the summary: what was measured, of how much, and what was not."""
+    """Return the lines of the summary: what was measured, of how much, and what was not.
+
+    :param resumed: names of the cases whose results were on disk before the session.
+    """
     agents = sorted({result.agent for result in results.values()}) or [run.agent]
     lines = [
         f"agent {', '.join(agents)} on suite {run.suite.name}: {run.suite.share}"
@@ -25,14 +32,15 @@ def summary_lines(
     ]
     for stage in stages:
         lines += _details(stage)
-    again = {name: r.rerun_because for name, r in results.items() if r.rerun_because}
+    again = Counter(
+        result.rerun_because
+        for name, result in results.items()
+        if result.rerun_because and name not in resumed
+    )
     if resumed or again:
-        lines += [
-            "",
-            f"{resumed} of {sum(s.selected for s in stages)} cases taken from the run folder",
-        ]
-    for reason in sorted(set(again.values())):
-        lines.append(f"{list(again.values()).count(reason)} run again since {reason}")
+        selected = sum(stage.selected for stage in stages)
+        lines += ["", f"{len(resumed)} of {selected} cases were on disk already"]
+        lines += [f"{number} run again since {reason}" for reason, number in sorted(again.items())]
     if run.demo:
         lines += [
             "",

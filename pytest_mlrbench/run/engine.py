@@ -52,18 +52,25 @@ class Engine:
     #: Case name → why a recorded result was not reused.
     _stale: dict[str, str] = field(default_factory=dict)
 
-    async def measure(self, case: Case) -> tuple[CaseResult, bool]:
-        """Return the result of *case*, and whether it was on disk already."""
+    def recall(self, case: Case) -> CaseResult | None:
+        """Return the result of *case* that is on disk and may stand, with its verdict of today.
+
+        Where there is none, the case's folder is left in a state that :meth:`measure` goes on from.
+        """
+        if not self.resuming or (recorded := self._recorded(case, self._key(case))) is None:
+            return None
+        result = self._verdict(case, recorded)
+        if result != recorded:
+            self.folder.record(result)
+        return result
+
+    async def measure(self, case: Case) -> CaseResult:
+        """Run the agent, have the judges score what it left, and record the result."""
         key = self._key(case)
-        if (recorded := self._recorded(case, key)) is not None:
-            result = self._verdict(case, recorded)
-            if result != recorded:
-                self.folder.record(result)
-            return result, True
         submission = await self._submission(case, key)
         result = await self._judge(case, key, submission)
         self.folder.record(result)
-        return result, False
+        return result
 
     def rubric(self, stage: str) -> Rubric:
         """The one rubric all judges of the run score *stage* by."""
@@ -73,11 +80,11 @@ class Engine:
         return self.folder.case_folder(case.stage, case.task.id, case.repeat)
 
     def _key(self, case: Case) -> dict[str, str | None]:
-        inputs = self.suite.inputs(case.task, STAGES[case.stage]) if self.agent.needs_inputs else {}
+        stage = STAGES[case.stage]
         agent = self.agent.digest(case)
         return {
             "task": digests.of_json([case.name, case.task.title]),
-            "inputs": digests.of_files(inputs.items()),
+            "inputs": self.suite.inputs_digest(case.task, stage) if self.agent.needs_inputs else "",
             "agent": agent and digests.of_json([self.agent.spec, agent, self.agent_version]),
             "rubric": self.rubric(case.stage).digest,
             "judges": digests.of_json(
@@ -88,9 +95,8 @@ class Engine:
     # What is on disk already
 
     def _recorded(self, case: Case, key: Mapping[str, str | None]) -> CaseResult | None:
-        """Return a result that may stand; else put the case's folder into a state to go on from."""
         folder = self._case_folder(case)
-        if not self.resuming or not folder.exists():
+        if not folder.exists():
             return None
         result = read_model(folder / "result.json", CaseResult)
         if result and not (why := self._why_not(result, key)):

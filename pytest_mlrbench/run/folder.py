@@ -24,6 +24,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -44,6 +45,8 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock: IO[bytes] | None = None
+        #: Results this process has written, so that it need not read them again.
+        self._written: dict[str, CaseResult] = {}
 
     @classmethod
     def create(cls, out: Path) -> RunFolder:
@@ -87,15 +90,15 @@ class RunFolder:
         """Name of the folder."""
         return self.path.name
 
+    @cached_property
     def shown_path(self) -> str:
         """The folder's path as a person in the current folder would write it."""
-        return (
-            os.path.relpath(self.path) if self.path.is_relative_to(Path.cwd()) else str(self.path)
-        )
+        inside = self.path.is_relative_to(Path.cwd())
+        return os.path.relpath(self.path) if inside else str(self.path)
 
     def shown(self, result: CaseResult) -> str:
         """The path of a case's folder, likewise."""
-        return f"{self.shown_path()}/{result.artifacts}"
+        return f"{self.shown_path}/{result.artifacts}"
 
     def acquire(self, *, alone: bool) -> None:
         """Hold the folder until the process ends.
@@ -142,6 +145,7 @@ class RunFolder:
     def record(self, result: CaseResult) -> None:
         """Write a finished case: its result, then its line in the journal."""
         write_json(self.path / result.artifacts / "result.json", result)
+        self._written[result.case] = result
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "case": result.case,
@@ -188,7 +192,8 @@ class RunFolder:
         for name in self.selection():
             _, stage, task, repeat = name.rsplit("/", 3)
             folder = self.case_folder(stage, task, int(repeat[1:]))
-            if result := read_model(folder / "result.json", CaseResult):
+            result = self._written.get(name) or read_model(folder / "result.json", CaseResult)
+            if result:
                 found[name] = result
         return found
 

@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,13 @@ class Suite:
                     found[f"{name}/{file.relative_to(source).as_posix()}"] = file
         return found
 
+    def inputs_digest(self, task: Task, stage: Stage) -> str:
+        """SHA-256 over the inputs of *stage*; a file is read once though several stages use it."""
+        sha = hashlib.sha256()
+        for name, path in self.inputs(task, stage).items():
+            sha.update(f"{name}\0{_file_digest(path)}\0".encode())
+        return sha.hexdigest()
+
     def missing_inputs(self, task: Task, stage: Stage) -> tuple[str, ...]:
         """Return the inputs of *stage* the suite does not have for *task*."""
         found = self.inputs(task, stage)
@@ -90,6 +97,11 @@ class Suite:
             for name in stage.inputs
             if not any(path == name or path.startswith(f"{name}/") for path in found)
         )
+
+
+@cache
+def _file_digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def suite_names() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Answer one case: the stage and the task come from the environment, the inputs from the workspace."""
+"""Answer one case: stage and task come from the environment, the inputs from the workspace."""
 
 from __future__ import annotations
 

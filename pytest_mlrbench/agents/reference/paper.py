@@ -16,6 +16,7 @@ from pytest_mlrbench.agents.reference.experiments.findings import (
     discussion,
     resolve,
     rule,
+    runs,
     setup,
     table,
     verdict,
@@ -33,6 +34,7 @@ class Claims:
         self._metrics = metrics
 
     def __call__(self, pointer: str, text: str, digits: int) -> str:
+        """Print a number, provided that its claim and its source agree."""
         try:
             value, measured = self._values[SOURCE + pointer], resolve(self._metrics, pointer)
         except LookupError:
@@ -106,9 +108,11 @@ def _compose(
 
 {proposal["Experimental design"]}
 
+{proposal["Metrics"]}
+
 {setup(metrics, cite)}
 
-The code is in `code/`, and the log of the run in `results/log.txt`.
+{_provenance(request)}
 
 ## Results
 
@@ -137,14 +141,29 @@ Mean ± standard deviation over the seeds (↑ higher is better, ↓ lower is be
 
 
 def _contributions(metrics: Metrics, cite: Claims) -> str:
-    methods = metrics["methods"]
+    proposed, baseline, ablation = (
+        f"“{metrics['methods'][key]['label']}”" for key in ("proposed", "baseline", "ablation")
+    )
     kind = "positive" if metrics["hypothesis"]["held"] else "negative"
     return (
-        f"A comparison of “{methods['proposed']['label']}” with “{methods['baseline']['label']}” over"
-        f" {cite('/runs', 'number of seeds', 0)} paired seeds; an ablation"
-        f" (“{methods['ablation']['label']}”) that isolates the part that should matter; and a {kind}"
-        " answer, decided by a rule fixed before the run."
+        f"A comparison of {proposed} with {baseline} over {runs(cite)} paired seeds; an ablation"
+        f" ({ablation}) that isolates the part that should matter; and a {kind} answer, decided by"
+        " a rule fixed before the run."
     )
+
+
+def _provenance(request: Request) -> str:
+    """Name what a reader can check, as far as it is there."""
+    there = (
+        f"{what} (`{name}`)"
+        for what, name in (
+            ("the code", "code"),
+            ("the log of the run", "results/log.txt"),
+            ("all measured values", "results/metrics.json"),
+        )
+        if (request.workspace / name).exists()
+    )
+    return f"Beside this paper: {', '.join(there)}."
 
 
 def _figures(request: Request) -> str:
@@ -176,14 +195,14 @@ def _conclusion(metrics: Metrics, cite: Claims) -> str:
     )
     if metrics["hypothesis"]["held"]:
         return (
-            f"The hypothesis held in this setting. {numbers} Whether this carries over to other data"
-            " and larger models is open, and the limitations above say why it might not."
+            f"The hypothesis held in this setting. {numbers} Whether this carries over to other"
+            " data and larger models is open, and the limitations above say why it might not."
         )
     against = metrics["gain_over"]["baseline"]["high"] < 0
     meaning = (
         "it speaks against the method here" if against else "no sufficient effect was shown here"
     )
     return (
-        f"The hypothesis did not hold in this setting. {numbers} We report this as a negative result:"
-        f" {meaning}, and it says nothing about conditions we did not try."
+        f"The hypothesis did not hold in this setting. {numbers} We report this as a negative"
+        f" result: {meaning}, and it says nothing about conditions we did not try."
     )

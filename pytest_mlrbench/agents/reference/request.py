@@ -34,8 +34,8 @@ class Request:
         """
         try:
             return (self.workspace / name).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise AgentError(2, f"the input {name} cannot be read: {error}.") from None
+        except (OSError, UnicodeDecodeError):
+            raise AgentError(2, f"the input {name} is missing or cannot be read as text.") from None
 
     def write(self, name: str, text: str) -> None:
         """Write an output file, with its folder."""

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar  # type: ignore[import-untyped,unused-ignore]
 
 from .harness import Curve, Experiment, Metric, Outcome, log, main
-from .learn import Floats, Ints, dataset, logistic, out_of_fold, split
+from .learn import FOLDS, Floats, Ints, dataset, logistic, out_of_fold, split
 
 LABELS, HELD_OUT, C, BINS, FIFTHS = 200, 40, 1000.0, 10, 5
 
@@ -14,7 +14,8 @@ LABELS, HELD_OUT, C, BINS, FIFTHS = 200, 40, 1000.0, 10, 5
 def softmax(logits: Floats) -> Floats:
     """Return probabilities, computed without overflow."""
     powers: Floats = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    powers /= powers.sum(axis=1, keepdims=True)
+    return powers
 
 
 def nll(logits: Floats, y: Ints) -> float:
@@ -90,8 +91,9 @@ EXPERIMENT = Experiment(
     task="calibration_digits",
     title="Cross-fitted temperature scaling on digits",
     hypothesis=(
-        "With few labels, a temperature fitted on out-of-fold logits, with the model trained on every"
-        " label, gives a lower test negative log-likelihood than a temperature fitted on a held-out part."
+        "With few labels, a temperature fitted on out-of-fold logits, with the model trained on"
+        " every label, gives a lower test negative log-likelihood than a temperature fitted on a"
+        " held-out part."
     ),
     metric="nll",
     margin=0.02,
@@ -99,7 +101,7 @@ EXPERIMENT = Experiment(
     settings={
         "labels": ("labelled examples in all", LABELS),
         "held_out": ("of these, held out for the temperature of the baseline", HELD_OUT),
-        "folds": ("folds of the cross-fitting", 5),
+        "folds": ("folds of the cross-fitting", FOLDS),
         "c": ("inverse L2 strength C of the logistic regression", C),
         "bins": ("bins of the calibration error", BINS),
     },
@@ -123,7 +125,7 @@ EXPERIMENT = Experiment(
         label="confidence minus accuracy",
         x=tuple(range(1, FIFTHS + 1)),
         x_label="fifth of the test set, from least to most confident",
-        caption="Overconfidence by fifths of the test set: zero is calibrated, positive is overconfident",
+        caption="Overconfidence in each fifth of the test set (zero is calibrated)",
     ),
     limitations=(
         "One data set and one linear model; deep networks may be miscalibrated in other ways.",

@@ -1,17 +1,17 @@
-"""Conformal intervals whose width follows a one-parameter model of the size of the error."""
+"""Conformal intervals whose width follows a straight line in the prediction."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .harness import Curve, Experiment, Metric, Outcome, log, main
-from .learn import Bools, Floats, diabetes, out_of_fold, ridge, split
+from .learn import FOLDS, Bools, Floats, diabetes, out_of_fold, ridge, split
 
 TRAIN, CALIBRATION, MISS, ALPHA, GROUPS, FLOOR = 200, 100, 0.1, 0.1, 3, 0.1
 
 
 def half_width(scores: Floats) -> float:
-    """Return the conformal quantile of the calibration scores, with the finite-sample correction."""
+    """Return the quantile of the calibration scores, with the finite-sample correction."""
     rank = int(np.ceil((len(scores) + 1) * (1 - MISS)))
     return float(np.sort(scores)[rank - 1])
 
@@ -57,9 +57,9 @@ EXPERIMENT = Experiment(
     task="conformal_diabetes",
     title="Error-scaled conformal intervals on diabetes",
     hypothesis=(
-        "Dividing the conformal score by a linear model of the error, with the prediction as its only"
-        " input, makes the coverage of low, middle and high predictions more alike than intervals of"
-        " constant width."
+        "Dividing the conformal score by a linear model of the error, with the prediction as its"
+        " only input, makes the coverage of low, middle and high predictions more alike than"
+        " intervals of constant width."
     ),
     metric="gap",
     margin=0.02,
@@ -69,6 +69,8 @@ EXPERIMENT = Experiment(
         "calibration": ("examples for the conformal quantile", CALIBRATION),
         "miss": ("allowed share of missed targets", MISS),
         "alpha": ("L2 strength of the ridge regression", ALPHA),
+        "folds": ("folds of the out-of-fold errors", FOLDS),
+        "floor": ("quantile of these errors below which the scale does not go", FLOOR),
         "groups": ("groups of equal size by predicted value", GROUPS),
     },
     methods={
@@ -94,7 +96,8 @@ EXPERIMENT = Experiment(
         " groups may gain less.",
         "The guarantee of the method is about the average coverage, not about groups.",
         "One data set and one linear model of the mean.",
-        "The seeds share one pool of patients: their intervals describe the split, not new patients.",
+        "The seeds share one pool of patients: their intervals describe the split, not new"
+        " patients.",
     ),
     seeds=30,
     run_seed=run_seed,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .harness import Curve, Experiment, Metric, Outcome, log, main
-from .learn import Floats, Ints, dataset, logistic, out_of_fold, split
+from .learn import FOLDS, Floats, Ints, dataset, logistic, out_of_fold, split
 
 LABELS, EPOCHS, BATCH, RATE, START, GROWTH, CLASSES = 200, 6, 20, 0.5, 0.2, 3, 10
 
@@ -86,6 +86,7 @@ EXPERIMENT = Experiment(
     data="images of handwritten digits (scikit-learn, load_digits)",
     settings={
         "labels": ("labelled training examples", LABELS),
+        "folds": ("folds of the estimate of difficulty", FOLDS),
         "epochs": ("epochs, each with as many updates for every method", EPOCHS),
         "batch": ("examples in a mini-batch", BATCH),
         "rate": ("learning rate", RATE),
@@ -115,7 +116,7 @@ EXPERIMENT = Experiment(
     limitations=(
         "The loss is convex: in the end every order leads to the same place, and only the speed can"
         " differ. Deep networks are another matter.",
-        "One measure of difficulty, one pacing and one learning rate were tried.",
+        "One measure of difficulty, one pacing and one learning rate are reported.",
         "The labels are clean; curricula are said to help more when they are not.",
         "Difficulty costs extra fits that the random order does not need.",
         "The seeds share one pool of digits: their intervals describe the split, not new data.",

@@ -15,9 +15,10 @@ ARROWS = {"higher": " ↑", "lower": " ↓", None: ""}
 
 
 class Cite(Protocol):
-    """Returns the number at *pointer* of metrics.json, printed with *digits* decimals."""
+    """Prints numbers of metrics.json."""
 
-    def __call__(self, pointer: str, text: str, digits: int) -> str: ...
+    def __call__(self, pointer: str, text: str, digits: int) -> str:
+        """Return the number at *pointer* with *digits* decimals; *text* says what it is."""
 
 
 def resolve(metrics: Metrics, pointer: str) -> Any:
@@ -74,8 +75,8 @@ def rule(metrics: Metrics, cite: Cite) -> str:
     metric = metrics["metrics"][hypothesis["metric"]]
     margin = cite("/hypothesis/margin", "improvement required by the hypothesis", metric["digits"])
     return (
-        f"It counts as held if the mean paired improvement in {metric['label']} over the seeds is at"
-        f" least {margin} and its {confidence(cite)} t interval lies above zero."
+        f"It counts as held if the mean paired improvement in {metric['label']} over the seeds is"
+        f" at least {margin} and its {confidence(cite)} t interval lies above zero."
     )
 
 
@@ -128,8 +129,8 @@ def verdict(metrics: Metrics, cite: Cite) -> str:
     else:
         why = "There is an improvement, but it is below the required margin."
     return (
-        f"**The hypothesis {held}.** The mean improvement in {metric} of “{proposed}” over “{baseline}”"
-        f" was {improvement(metrics, cite, 'baseline')}. {why}"
+        f"**The hypothesis {held}.** The mean improvement in {metric} of “{proposed}” over"
+        f" “{baseline}” was {improvement(metrics, cite, 'baseline')}. {why}"
     )
 
 

@@ -15,11 +15,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import scipy  # type: ignore[import-untyped,unused-ignore]
 from scipy.special import stdtrit  # type: ignore[import-untyped,unused-ignore]
 
 from .figures import draw_curve, draw_scores
@@ -158,9 +158,7 @@ def collect(
         "limitations": list(experiment.limitations),
         "versions": {
             "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sys.modules["sklearn"].__version__,
+            **{name: version(name) for name in ("numpy", "scipy", "scikit-learn", "matplotlib")},
         },
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .harness import Curve, Experiment, Metric, Outcome, log, main
-from .learn import Bools, Floats, Ints, dataset, logistic, out_of_fold, split, standardise
+from .learn import FOLDS, Bools, Floats, Ints, dataset, logistic, out_of_fold, split, standardise
 
 TRAIN, RATE, RATES, CLASSES = 89, 0.3, (0.1, 0.3, 0.5), 3
 
@@ -67,9 +67,9 @@ EXPERIMENT = Experiment(
     task="label_noise_wine",
     title="Dropping disagreeing labels on wine",
     hypothesis=(
-        "When many of the labels are wrong, dropping the examples whose label disagrees"
-        " with an out-of-fold prediction gives a higher accuracy on clean test labels than training on"
-        " all of them."
+        "When many of the labels are wrong, dropping the examples whose label disagrees with an"
+        " out-of-fold prediction gives a higher accuracy on clean test labels than training on all"
+        " of them."
     ),
     metric="accuracy",
     margin=0.02,
@@ -77,7 +77,7 @@ EXPERIMENT = Experiment(
     settings={
         "train": ("training examples", TRAIN),
         "rate": ("probability that a training label is replaced by another class", RATE),
-        "folds": ("folds of the out-of-fold predictions", 5),
+        "folds": ("folds of the out-of-fold predictions", FOLDS),
         "c": ("inverse L2 strength C of the logistic regression", 1.0),
     },
     methods={
@@ -103,7 +103,8 @@ EXPERIMENT = Experiment(
         "One small data set with well separated classes, which suits a filter.",
         "The test labels are clean: without them the gain could not be seen in practice.",
         "Right labels are dropped too, mostly of unusual examples, and the method cannot tell.",
-        "The seeds share one pool of examples: their intervals describe splits and noise, not new data.",
+        "The seeds share one pool of examples: their intervals describe splits and noise, not new"
+        " data.",
     ),
     seeds=8,
     run_seed=run_seed,

@@ -10,13 +10,13 @@ from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import datasets  # type: ignore[import-untyped,unused-ignore]
-from sklearn.linear_model import (  # type: ignore[import-untyped,unused-ignore]
+from sklearn import datasets
+from sklearn.linear_model import (
     LogisticRegression,
     Ridge,
     lars_path,
 )
-from sklearn.model_selection import (  # type: ignore[import-untyped,unused-ignore]
+from sklearn.model_selection import (
     KFold,
     StratifiedKFold,
     cross_val_predict,
@@ -32,9 +32,14 @@ FOLDS = 5
 class Model(Protocol):
     """The part of a scikit-learn estimator that is used here."""
 
-    def fit(self, x: Floats, y: NDArray[Any], sample_weight: Floats | None = None) -> Self: ...
-    def predict(self, x: Floats) -> NDArray[Any]: ...
-    def decision_function(self, x: Floats) -> Floats: ...
+    def fit(self, x: Floats, y: NDArray[Any], sample_weight: Floats | None = None) -> Self:
+        """Train on the rows of *x* and return itself."""
+
+    def predict(self, x: Floats) -> NDArray[Any]:
+        """Return a class or a number for every row."""
+
+    def decision_function(self, x: Floats) -> Floats:
+        """Return the logits of every row."""
 
 
 def dataset(name: Literal["digits", "wine", "breast_cancer"]) -> tuple[Floats, Ints]:

@@ -1,4 +1,4 @@
-"""Write ``results.md`` and ``claims.json``: each number printed in the one is a claim in the other."""
+"""Write ``results.md`` and ``claims.json``: each number of the one is a claim in the other."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Recorder:
         self.claims: dict[str, dict[str, Any]] = {}
 
     def __call__(self, pointer: str, text: str, digits: int) -> str:
+        """Print a number and claim it."""
         printed = f"{resolve(self._metrics, pointer):.{digits}f}"
         value = float(printed) if digits else int(printed)
         source = f"results/metrics.json#{pointer}"
@@ -31,7 +32,7 @@ def write_report(metrics: Metrics, repeat: int, results: Path) -> int:
     command = f"OMP_NUM_THREADS=1 PYTHONPATH=code python -m experiments.{task} --repeat {repeat}"
     versions = ", ".join(f"{name} {version}" for name, version in metrics["versions"].items())
     limitations = "\n".join(f"- {sentence}" for sentence in metrics["limitations"])
-    scores = f"{metrics['metrics'][metric]['label'].capitalize()}: every seed (dots), mean and standard deviation"
+    scored = metrics["metrics"][metric]["label"].capitalize()
     text = f"""# Results: {metrics["title"]}
 
 All numbers below were computed by the code in `code/` and are stored in `results/metrics.json`;
@@ -52,7 +53,7 @@ Mean ± standard deviation over the seeds (↑ higher is better, ↓ lower is be
 
 {table(metrics, cite)}
 
-![{scores}](scores.png)
+![{scored}: every seed (dots), mean and standard deviation](scores.png)
 
 ![{curve["caption"]}](curve.png)
 

@@ -26,7 +26,7 @@ def worst_group(right: Bools, y: Ints, agrees: Bools) -> float:
 def compare(
     x: Floats, y: Ints, agreement: float, seed: int
 ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-    """Return the scores of every method and what the weak model found, at one strength of the cue."""
+    """Return every method's scores and what the weak model found, at one strength of the cue."""
     random = np.random.default_rng(seed)
     train, test = split(len(y), TRAIN, seed, y)
     agrees = random.random(len(y)) < agreement
@@ -74,9 +74,9 @@ EXPERIMENT = Experiment(
     task="shortcut_digits",
     title="Upweighting a weak model's errors against a planted shortcut",
     hypothesis=(
-        "When a planted cue agrees with the label in most of the training images, upweighting the errors"
-        " of a strongly regularised model raises the accuracy in the worst group at test time, without"
-        " any group label."
+        "When a planted cue agrees with the label in most of the training images, upweighting the"
+        " errors of a strongly regularised model raises the accuracy in the worst group at test"
+        " time, without any group label."
     ),
     metric="worst",
     margin=0.05,
@@ -111,13 +111,14 @@ EXPERIMENT = Experiment(
         caption="Worst-group accuracy against the strength of the shortcut",
     ),
     limitations=(
-        "The cue is planted, simple and learned first by a regularised model; real shortcuts are not"
-        " so clean.",
-        "The weight and the strength of regularisation were set beforehand, not tuned: without group"
-        " labels there is no good way to tune them.",
+        "The cue is planted, simple and learned first by a regularised model; real shortcuts are"
+        " not so clean.",
+        "The weight and the strength of regularisation were set beforehand, not tuned: without"
+        " group labels there is no good way to tune them.",
         "If the weak model already learns the task, its errors are no longer the conflicts.",
         "One data set and linear models only.",
-        "The seeds share one pool of digits: their intervals describe splits and cues, not new data.",
+        "The seeds share one pool of digits: their intervals describe splits and cues, not new"
+        " data.",
     ),
     seeds=6,
     run_seed=run_seed,
