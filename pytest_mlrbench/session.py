@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import signal
 from collections.abc import Generator
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -14,6 +15,7 @@ from pytest_mlrbench import fixtures
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.options import read_options
 from pytest_mlrbench.report.table import explain, status
+from pytest_mlrbench.resources import shipped
 from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.plan import Plan
 from pytest_mlrbench.suites.select import Case
@@ -47,6 +49,34 @@ class ActiveRun:
         config.add_cleanup(restore)
 
     # Collection
+
+    def pytest_sessionstart(self) -> None:
+        """Let ``--lf`` know the files of the shipped tests that failed.
+
+        It looks for them under the root folder, and once a test there has failed as well, it
+        skips every file it does not know: failures of ours would be left out without a word.
+        """
+        last_failed = self.config.pluginmanager.get_plugin("lfplugin")
+        known = getattr(last_failed, "_last_failed_paths", None)
+        if known is not None:
+            for test in map(str, getattr(last_failed, "lastfailed", ())):
+                path = shipped("benchmarks") / test.partition("::")[0]
+                if path.is_file():
+                    known.add(path)
+
+    def pytest_pycollect_makemodule(
+        self, module_path: Path, parent: pytest.Collector
+    ) -> pytest.Module | None:
+        """Give the shipped tests one id, however they were named on the command line.
+
+        Outside the root folder, pytest takes it from the argument: for a file it would be empty.
+        """
+        outside = not module_path.is_relative_to(self.config.rootpath)
+        if outside and module_path.parent == shipped("benchmarks"):
+            module = pytest.Module.from_parent(parent, path=module_path, nodeid=module_path.name)
+            assert isinstance(module, pytest.Module)
+            return module
+        return None
 
     def pytest_pycollect_makeitem(self, collector: pytest.Collector, name: str, obj: object) -> Any:
         """Leave out the shipped tests of stages that were not asked for."""

@@ -185,7 +185,7 @@ def make_run(out: Path, *results: CaseResult, not_run: Iterable[str] = ()) -> Ru
     folder.select({name: node_id(name) for name in names})
     for result in results:
         folder.record(result)
-    return folder
+    return RunFolder(folder.path)  # which knows nothing but what is on disk
 
 
 def node_id(case: str) -> str:

@@ -102,9 +102,7 @@ def test_two_files_are_a_suite(tmp_path: Path) -> None:
 
 
 def test_a_suite_may_be_a_share_of_a_benchmark(tmp_path: Path) -> None:
-    suite = read_suite(
-        tmp_path, "name: own\ntitle: Ours\nbenchmark: {name: Theirs, tasks: 40}\n"
-    )
+    suite = read_suite(tmp_path, "name: own\ntitle: Ours\nbenchmark: {name: Theirs, tasks: 40}\n")
     assert suite.title == "Ours"
     assert suite.share == "1 of Theirs's 40 tasks"
 

@@ -249,12 +249,21 @@ class Submission:
         ]
 
     @cached_property
+    def _claims(self) -> list[Any]:
+        listed = self.document(CLAIMS)
+        return listed[:MAX_ITEMS] if isinstance(listed, list) else []
+
+    @property
+    def claims_listed(self) -> int:
+        """How many entries the claims file has, usable or not."""
+        return len(self._claims)
+
+    @cached_property
     def claims(self) -> list[Claim]:
         """The entries of the claims file that have the three fields."""
-        listed = self.document(CLAIMS)
         return [
             Claim(entry["text"], texts.as_printed(value), source, self.lookup(source))
-            for entry in (listed[:MAX_ITEMS] if isinstance(listed, list) else [])
+            for entry in self._claims
             if isinstance(entry, dict)
             and isinstance(entry.get("text"), str)
             and isinstance(source := entry.get("source"), str)

@@ -92,9 +92,9 @@ def _most_seeds(document: Any) -> int:
 def claims_resolve(work: Submission) -> CheckOutcome:
     """At least three claims are listed, and every source leads to a number."""
     lost = [claim.source for claim in work.claims if claim.recorded is None]
-    count = len(work.claims)
-    outcome = share(count - len(lost), count, 1, f"sources in {CLAIMS} lead to a number")
-    return example(outcome._replace(passed=outcome.passed and count >= 3), "not", lost)
+    found, listed = len(work.claims) - len(lost), work.claims_listed
+    outcome = share(found, listed, 1, f"claims in {CLAIMS} have a source that leads to a number")
+    return example(outcome._replace(passed=outcome.passed and listed >= 3), "not", lost)
 
 
 @CHECKS.add

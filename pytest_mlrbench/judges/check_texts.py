@@ -14,6 +14,7 @@ from decimal import Decimal
 
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_BLOCK = re.compile(r"#|\||[-*+>]\s|\d{1,3}[.)]\s|!\[|<")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _BOLD = re.compile(r"\*\*([^*]{1,200})\*\*[ \t:]*(.*)")
 _LABEL = re.compile(r"([A-Z][\w &/-]{2,40}):(.*)")
@@ -41,8 +42,16 @@ def words(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """Split *text* at line ends and sentence ends."""
-    return [part for line in text.splitlines() for part in _SENTENCE_END.split(line) if part]
+    """Split *text* into sentences, headings, list items and table rows; undo hard line breaks."""
+    blocks: list[list[str]] = []
+    fresh = True
+    for line in map(str.strip, text.splitlines()):
+        if line:
+            if fresh or _BLOCK.match(line):
+                blocks.append([])
+            blocks[-1].append(line)
+        fresh = not line or line.startswith(("#", "|"))
+    return [part for block in blocks for part in _SENTENCE_END.split(" ".join(block))]
 
 
 def ngrams(items: Sequence[str], length: int) -> list[tuple[str, ...]]:

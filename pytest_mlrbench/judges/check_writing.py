@@ -139,7 +139,8 @@ _COUNT = (
 _SAID = {
     "data_named": (
         "names data",
-        r"\b(?:data ?sets?|data|benchmarks?|corp(?:us|ora)|samples|simulat\w+|environments?)\b",
+        r"\b(?:data ?sets?|data|benchmarks?|corp(?:us|ora)|samples|examples|images|simulat\w+"
+        r"|environments?)\b",
     ),
     "metric_named": (
         "names a measure",
@@ -153,11 +154,13 @@ _SAID = {
     ),
     "evaluation_planned": (
         "says how it is measured",
-        r"\b(?:evaluat\w+|measur\w+|test(?:ed|ing)? (?:on|by|with)|validat\w+|metrics?)\b",
+        r"\b(?:evaluat\w+|measur\w+|report(?:s|ed)?|test(?:ed|ing)? (?:on|by|with)|validat\w+"
+        r"|metrics?)\b",
     ),
     "outcome_expected": (
         "says what is expected",
-        r"\b(?:expect\w*|hypothes\w+|predict\w*|anticipat\w+|should"
+        r"\b(?:expect\w*|hypothes\w+|predict\w*|anticipat\w+|should|refut\w+|falsif\w+|fails? if"
+        r"|if (?:it|this|the idea|we) (?:is|are|holds?|works?|fails?)"
         r"|will (?:improve|reduce|increase|lower|enable|outperform|lead))\b",
     ),
     "ablation_planned": (

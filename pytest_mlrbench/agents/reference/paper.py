@@ -148,7 +148,7 @@ def _contributions(metrics: Metrics, cite: Claims) -> str:
     return (
         f"A comparison of {proposed} with {baseline} over {runs(cite)} paired seeds; an ablation"
         f" ({ablation}) that isolates the part that should matter; and a {kind} answer, decided by"
-        " a rule fixed before the run."
+        " a rule in the code and not by its author."
     )
 
 

@@ -113,8 +113,8 @@ EXPERIMENT = Experiment(
     limitations=(
         "The cue is planted, simple and learned first by a regularised model; real shortcuts are"
         " not so clean.",
-        "The weight and the strength of regularisation were set beforehand, not tuned: without"
-        " group labels there is no good way to tune them.",
+        "The weight and the strength of regularisation come from a few exploratory runs that could"
+        " see the groups; without group labels there is no good way to choose them.",
         "If the weak model already learns the task, its errors are no longer the conflicts.",
         "One data set and linear models only.",
         "The seeds share one pool of digits: their intervals describe splits and cues, not new"

@@ -1,0 +1,195 @@
+"""The summary: every number with its denominator, and nothing that vanishes from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import fmean
+
+import pytest
+from builders import NO_OUTPUT, NO_REVIEW, make_result, make_run_record
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_mlrbench.report.summary import StageSummary, summarise
+from pytest_mlrbench.report.terminal import summary_lines
+from pytest_mlrbench.run.result import CaseResult, FaultRecord, JudgeRecord
+from pytest_mlrbench.suites.stages import STAGES
+
+TIMEOUT = FaultRecord(blame="agent", cause="timeout", message="too slow.")
+outcomes = st.one_of(
+    st.none(),
+    st.sampled_from([NO_OUTPUT, TIMEOUT, NO_REVIEW]),
+    st.lists(st.integers(1, 10), min_size=2, max_size=2),
+)
+mixes = st.lists(st.tuples(st.sampled_from(list(STAGES)), outcomes), max_size=25)
+Mix = list[tuple[str, FaultRecord | list[int] | None]]
+
+
+def run_of(mix: Mix) -> tuple[list[str], dict[str, CaseResult]]:
+    """The names of the selected cases, and the results of those that have one."""
+    selected, results = [], {}
+    for number, (stage, outcome) in enumerate(mix):
+        task = f"task{number}"
+        selected.append(f"small/{stage}/{task}/r1")
+        if isinstance(outcome, FaultRecord):
+            results[selected[-1]] = make_result(task, stage, fault=outcome)
+        elif outcome:
+            judges = dict(zip(("anna", "ben"), outcome, strict=True))
+            results[selected[-1]] = make_result(task, stage, judges=judges)
+    return selected, results
+
+
+def summary_of(*results: CaseResult, not_run: int = 0) -> StageSummary:
+    by_name = {result.case: result for result in results}
+    missing = [f"small/idea/missing{number}/r1" for number in range(not_run)]
+    (summary,) = summarise([*by_name, *missing], by_name)
+    return summary
+
+
+@given(mixes)
+def test_every_selected_case_is_counted_once(mix: Mix) -> None:
+    summaries = summarise(*run_of(mix))
+    assert sum(stage.selected for stage in summaries) == len(mix)
+    for stage in summaries:
+        assert stage.passed + stage.failed + stage.not_measured == stage.selected
+        assert stage.scored <= stage.passed + stage.failed
+
+
+@given(mixes)
+def test_every_case_without_a_score_is_counted_under_its_cause(mix: Mix) -> None:
+    for stage in summarise(*run_of(mix)):
+        here = [outcome for where, outcome in mix if where == stage.stage]
+        causes = Counter(o.cause for o in here if isinstance(o, FaultRecord))
+        causes["not_run"] = here.count(None)
+        assert Counter(stage.failed_causes) + Counter(stage.not_measured_causes) == +causes
+        assert set(stage.failed_causes) <= {"no_output", "timeout"}
+        assert set(stage.not_measured_causes) <= {"no_review", "not_run"}
+        assert sum(stage.not_measured_causes.values()) == stage.not_measured
+        assert (
+            sum(stage.failed_causes.values()) == stage.selected - stage.not_measured - stage.scored
+        )
+
+
+@given(mixes)
+def test_means_are_over_the_scored_cases_only(mix: Mix) -> None:
+    for stage in summarise(*run_of(mix)):
+        pairs = [o for where, o in mix if where == stage.stage and isinstance(o, list)]
+        assert stage.scored == len(pairs)
+        if not pairs:
+            assert (stage.overall_mean, stage.spread_mean, stage.score_means) == (None, None, {})
+            continue
+        assert stage.overall_mean == pytest.approx(fmean(map(fmean, pairs)))
+        assert stage.spread_mean == pytest.approx(fmean(abs(a - b) for a, b in pairs))
+        assert set(stage.score_means.values()) == {stage.overall_mean}
+        for name, mean in (
+            ("anna", fmean(a for a, _ in pairs)),
+            ("ben", fmean(b for _, b in pairs)),
+        ):
+            assert stage.judges[name].reviews == len(pairs)
+            assert stage.judges[name].overall_mean == pytest.approx(mean)
+
+
+@given(mixes)
+def test_stages_are_in_the_order_of_research(mix: Mix) -> None:
+    found = [stage.stage for stage in summarise(*run_of(mix))]
+    assert found == [stage for stage in STAGES if stage in {where for where, _ in mix}]
+
+
+def test_a_case_that_fails_without_a_score_does_not_lower_the_mean() -> None:
+    summary = summary_of(make_result("a"), make_result("b", fault=NO_OUTPUT), not_run=1)
+    assert (summary.scored, summary.selected, summary.overall_mean) == (1, 3, 7.0)
+
+
+def test_nothing_run_is_not_measured() -> None:
+    summary = summary_of(not_run=3)
+    assert summary.rubric is None
+    assert (summary.selected, summary.not_measured) == (3, 3)
+    assert summary.not_measured_causes == {"not_run": 3}
+
+
+def test_a_single_judge_has_no_spread() -> None:
+    assert summary_of(make_result("a"), make_result("b")).spread_mean is None
+
+
+def test_a_judges_reviews_count_where_another_judge_is_missing() -> None:
+    judges = {
+        "anna": JudgeRecord(spec="stub:anna", overall=3),
+        "ben": JudgeRecord(spec="stub:ben", fault=NO_REVIEW),
+    }
+    half = make_result("half", fault=NO_REVIEW).model_copy(update={"judges": judges})
+    summary = summary_of(make_result("full", judges={"anna": 9, "ben": 7}), half)
+    assert (summary.scored, summary.overall_mean) == (1, 8.0)
+    assert (summary.judges["anna"].reviews, summary.judges["anna"].overall_mean) == (2, 6.0)
+    assert (summary.judges["ben"].reviews, summary.judges["ben"].overall_mean) == (1, 7.0)
+
+
+def test_a_judge_that_never_answered_has_no_mean() -> None:
+    judges = {"anna": JudgeRecord(spec="stub:anna", fault=NO_REVIEW)}
+    summary = summary_of(make_result(fault=NO_REVIEW).model_copy(update={"judges": judges}))
+    assert (summary.judges["anna"].reviews, summary.judges["anna"].overall_mean) == (0, None)
+
+
+def test_scores_of_different_rubrics_are_not_averaged() -> None:
+    """A resumed run that is judged anew and killed half way holds results of both rubrics."""
+    other = make_result("b", key={"rubric": "another"}, rubric="checklist").model_copy(
+        update={"scores": {"files": 2.0}, "overall": 2.0}
+    )
+    summary = summary_of(make_result("a"), other)
+    assert summary.selected == 2
+    assert summary.overall_mean != 4.5
+
+
+# As text
+
+
+def test_the_summary_as_text() -> None:
+    selected, results = run_of(
+        [
+            ("idea", [9, 6]),
+            ("idea", [4, 5]),
+            ("idea", TIMEOUT),
+            ("idea", TIMEOUT),
+            ("idea", NO_REVIEW),
+            ("idea", None),
+            ("paper", NO_REVIEW),
+        ]
+    )
+    stages = summarise(selected, results)
+    assert summary_lines(make_run_record(), stages, results) == [
+        "agent cmd:./agent.sh on suite small: 3 tasks, no part of MLR-Bench",
+        "",
+        "stage  scored  passed  failed  not measured  overall mean  spread of judges",
+        "idea   2/6     1       3       2             6.00          2.00",
+        "paper  0/1     0       0       1             -             -",
+        "  idea judges' overall means: anna 6.50 (n=2), ben 5.50 (n=2)",
+        "  idea failed without a score: 2 timeout",
+        "  idea not measured: 1 no review, 1 not run",
+        "  paper not measured: 1 no review",
+    ]
+
+
+def test_the_text_tells_what_was_taken_from_an_earlier_session() -> None:
+    again = make_result("b", rerun_because="the agent changed")
+    results = {result.case: result for result in (make_result("a"), again)}
+    stages = summarise(results, results)
+    lines = summary_lines(make_run_record(), stages, results, resumed={"small/idea/a/r1"})
+    assert lines[-2:] == [
+        "1 of 2 cases were on disk already",
+        "1 run again since the agent changed",
+    ]
+
+
+def test_a_case_run_again_in_an_earlier_session_is_not_told_as_run_again() -> None:
+    again = make_result(rerun_because="the agent changed")
+    results = {again.case: again}
+    stages = summarise(results, results)
+    lines = summary_lines(make_run_record(), stages, results, resumed=set(results))
+    assert lines[-1] == "1 of 1 cases were on disk already"
+
+
+def test_the_text_says_that_a_demonstration_is_one() -> None:
+    run = make_run_record().model_copy(update={"demo": True})
+    results = {"small/idea/alpha/r1": make_result()}
+    text = "\n".join(summary_lines(run, summarise(results, results), results))
+    assert "DEMO" in text
+    assert "no result on MLR-Bench" in text
