@@ -100,10 +100,8 @@ def _tasks_show(arguments: argparse.Namespace) -> int:
                 + (f"missing {', '.join(missing)}" if missing else "inputs there")
             )
         text = suite.inputs(task, STAGES["idea"]).get("task.md")
-        print(
-            "\n"
-            + (text.read_text("utf-8") if text else "The suite does not ship the text.").strip()
-        )
+        shown = text.read_text("utf-8", "replace") if text else "The suite does not ship the text."
+        print(f"\n{shown.strip()}")
     return 0
 
 
@@ -117,13 +115,16 @@ def _report(arguments: argparse.Namespace) -> int:
     report = Report.of(folder)
     results = {result.case: result for result in report.cases}
     print("\n".join(summary_lines(report.run, report.summary, results)))
-    if arguments.json:
-        write_json(arguments.json, report)
-        print(f"JSON report: {arguments.json}")
-    if arguments.junit:
-        arguments.junit.parent.mkdir(parents=True, exist_ok=True)
-        arguments.junit.write_text(junit(folder), "utf-8")
-        print(f"JUnit report: {arguments.junit}")
+    try:
+        if arguments.json:
+            write_json(arguments.json, report)
+            print(f"JSON report: {arguments.json}")
+        if arguments.junit:
+            arguments.junit.parent.mkdir(parents=True, exist_ok=True)
+            arguments.junit.write_text(junit(folder, report), "utf-8")
+            print(f"JUnit report: {arguments.junit}")
+    except OSError as error:
+        raise InputError(f"{error.filename} cannot be written: {error.strerror}.") from None
     return 0
 
 

@@ -174,7 +174,7 @@ class Controller(ActiveRun):
             return
         report = self.report
         results: Mapping[str, CaseResult] = {result.case: result for result in report.cases}
-        terminalreporter.section("mlrbench")
+        terminalreporter.write_sep("=", "mlrbench")
         for line in summary_lines(report.run, report.summary, results, self.resumed):
             terminalreporter.write_line(line)
         terminalreporter.write_line(f"run folder: {self.folder.shown_path}")
@@ -184,8 +184,4 @@ class Controller(ActiveRun):
 
 def _seconds(folder: RunFolder) -> dict[str, float]:
     """How long the cases of an earlier run took: a guess of what they take now."""
-    return {
-        line["case"]: float(line["seconds"])
-        for line in folder.journal()
-        if line.get("seconds") is not None and "case" in line
-    }
+    return {line.case: line.seconds for line in folder.journal() if line.seconds is not None}

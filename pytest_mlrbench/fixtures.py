@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.agents.function import as_agent
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.base import Judge
@@ -68,7 +67,13 @@ def mlr_engine(
     plan = pytestconfig.stash[ACTIVE].plan
     options = plan.options
     try:
-        agent = _prepared(plan.agent, as_agent(mlr_agent), plan.cases)
+        agent = as_agent(mlr_agent)
+        if agent is not plan.agent:
+            agent.prepare(plan.cases)
+        for judge in mlr_judges:
+            if judge not in plan.judges:
+                plan.check_rubrics(judge)
+                judge.prepare(agent, plan.cases)
     except InputError as error:
         raise pytest.UsageError(str(error)) from None
     return Engine(
@@ -82,12 +87,6 @@ def mlr_engine(
         resuming=bool(options.resume),
         rerun=options.rerun,
     )
-
-
-def _prepared(planned: Agent | None, agent: Agent, cases: Sequence[Case]) -> Agent:
-    if agent is not planned:
-        agent.prepare(cases)
-    return agent
 
 
 @pytest.fixture

@@ -13,6 +13,9 @@ from pathlib import Path
 from pytest_mlrbench.published import Published
 from pytest_mlrbench.run import digests
 
+#: How the stored names of AI Scientist V2 begin; its reviews lie beside its papers.
+SCIENTIST = "ai_scientist_v2"
+
 
 class PublishedLayout:
     """A folder in the published layout."""
@@ -83,19 +86,24 @@ class PublishedLayout:
             {
                 "experiment": [folder / "experiments" / f"{raw}.json"],
                 "paper": [folder / "paper" / f"{raw}.json"],
-                "end_to_end": [
-                    folder / f"review_{raw}.json",
-                    *self._scientist.glob(f"*/{task}/review_{judge}.json"),
-                ],
+                "end_to_end": [folder / f"review_{raw}.json"]
+                if not raw.startswith(SCIENTIST)
+                else sorted(self._scientist.glob(f"*/{task}/review_{judge}.json")),
             }[stage]
         )
 
     def judges(self, stage: str) -> tuple[str, ...]:
         """Return the stored names of the judges that reviewed *stage*."""
         prefix = "idea_proposal_reviews_" if stage in ("idea", "proposal") else "subset_reviews_"
-        return tuple(
-            sorted(path.name.removeprefix(prefix) for path in self._reviews.glob(f"{prefix}*"))
-        )
+        names = {path.name.removeprefix(prefix) for path in self._reviews.glob(f"{prefix}*")}
+        if stage == "end_to_end":
+            files = {path.stem for path in self._scientist.glob("*/*/review_*.json")}
+            names |= {
+                name.removeprefix("review_")
+                for name in files
+                if not name.startswith("review_hallucination_")
+            }
+        return tuple(sorted(names))
 
 
 def raw_name(system: str, stage: str) -> str:

@@ -1,7 +1,8 @@
-"""Where the files that ship with the project are, in a checkout and in an installed wheel."""
+"""Where files are: those that ship with the project, and those a user names."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -14,5 +15,14 @@ def shipped(name: Literal["benchmarks", "rubrics", "fixtures"]) -> Path:
     In a wheel the folders lie inside the package; in a checkout (and so in an editable install)
     they are top-level folders beside it.
     """
-    inside = PACKAGE / name
-    return inside if inside.is_dir() else PACKAGE.parent / name
+    return (PACKAGE if is_installed() else PACKAGE.parent) / name
+
+
+def is_installed() -> bool:
+    """Whether this is the content of a wheel rather than a checkout."""
+    return (PACKAGE / "benchmarks").is_dir()
+
+
+def user_path(base: Path, name: str) -> Path:
+    """Return the path a user has written in *base*; ``~`` is a home folder if there is one."""
+    return base / os.path.expanduser(name)

@@ -15,7 +15,7 @@ from pytest_mlrbench import fixtures
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.options import read_options
 from pytest_mlrbench.report.table import explain, status
-from pytest_mlrbench.resources import shipped
+from pytest_mlrbench.resources import is_installed, shipped
 from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.plan import Plan
 from pytest_mlrbench.suites.select import Case
@@ -67,12 +67,13 @@ class ActiveRun:
     def pytest_pycollect_makemodule(
         self, module_path: Path, parent: pytest.Collector
     ) -> pytest.Module | None:
-        """Give the shipped tests one id, however they were named on the command line.
+        """Give the shipped tests short ids, however they were named on the command line.
 
-        Outside the root folder, pytest takes it from the argument: for a file it would be empty.
+        pytest takes an id from the place below the root folder, which for an installed package is
+        ``.venv/lib/…``, or from the argument, which for a file elsewhere gives an empty path.
         """
-        outside = not module_path.is_relative_to(self.config.rootpath)
-        if outside and module_path.parent == shipped("benchmarks"):
+        checkout = module_path.is_relative_to(self.config.rootpath) and not is_installed()
+        if module_path.parent == shipped("benchmarks") and not checkout:
             module = pytest.Module.from_parent(parent, path=module_path, nodeid=module_path.name)
             assert isinstance(module, pytest.Module)
             return module

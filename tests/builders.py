@@ -21,7 +21,7 @@ from pytest_mlrbench.suites.rubrics import rubric
 from pytest_mlrbench.suites.tasks import Suite, Task, load_suite
 
 # A slow machine is no fault of the code.
-settings.register_profile("tests", deadline=None)
+settings.register_profile("tests", deadline=None, max_examples=60)
 settings.load_profile("tests")
 
 NO_OUTPUT = FaultRecord(blame="agent", cause="no_output", message="the agent left no idea.md.")
@@ -87,7 +87,7 @@ def make_review(
     overall: int = 7, stage: str = "idea", judge: str = "anna", **changes: Any
 ) -> Review:
     """A review of files with the digest ``files`` by the shipped rubric of *stage*."""
-    values = {
+    values: dict[str, Any] = {
         "case": f"small/{stage}/alpha/r1",
         "judge": judge,
         "spec": f"stub:{judge}",
@@ -120,7 +120,7 @@ def make_result(
     given = {} if fault else judges or {"anna": 7}
     panel = combine([make_review(n, stage, name) for name, n in given.items()]) if given else None
     names = rubric(stage).names(stage)
-    values = {
+    values: dict[str, Any] = {
         "case": f"small/{stage}/{task}/r{repeat}",
         "suite": "small",
         "stage": stage,

@@ -38,11 +38,11 @@ sys.stdin.read()
 
 
 def journal_of(folder: RunFolder) -> list[str]:
-    return [line["case"] for line in folder.journal()]
+    return [line.case for line in folder.journal()]
 
 
 def xml(folder: RunFolder) -> ET.Element:
-    suite = ET.fromstring(junit(folder).encode()).find("testsuite")
+    suite = ET.fromstring(junit(folder, Report.of(folder)).encode()).find("testsuite")
     assert suite is not None
     return suite
 
@@ -130,7 +130,7 @@ def test_an_unknown_run_is_refused(tmp_path: Path, name: str) -> None:
 def test_the_journal_has_a_line_for_each_finished_case_in_their_order(tmp_path: Path) -> None:
     run = make_run(tmp_path, make_result("b"), make_result("a", fault=NO_REVIEW))
     lines = list(run.journal())
-    assert [(line["case"], line["verdict"], line["overall"]) for line in lines] == [
+    assert [(line.case, line.verdict, line.overall) for line in lines] == [
         ("small/idea/b/r1", "pass", 7.0),
         ("small/idea/a/r1", "not_measured", None),
     ]
@@ -144,7 +144,7 @@ def test_a_journal_torn_anywhere_keeps_every_whole_line(tmp_path: Path) -> None:
     run = make_run(tmp_path, *(make_result(name) for name in "abc"))
     path = run.path / "journal.jsonl"
     whole = path.read_bytes()
-    ends = [at for at, byte in enumerate(whole) if byte == ord("\n")]
+    ends = [whole.index(line) + len(line) for line in whole.splitlines() if line]
     for size in range(0, len(whole), 7):
         path.write_bytes(whole[:size])
         assert len(journal_of(run)) == sum(end <= size for end in ends)
@@ -408,3 +408,11 @@ def test_a_report_is_plain_json(tmp_path: Path) -> None:
     document = json.loads(text, parse_constant=pytest.fail)
     assert document["schema_version"] == 1
     assert [case["task"] for case in document["cases"]] == ["a", "b"]
+
+
+def test_scores_of_different_rubrics_are_not_averaged(tmp_path: Path) -> None:
+    """A run that is judged anew on resume and killed half way holds results of both rubrics."""
+    other = make_result("b", judges={"anna": 2}, key={"rubric": "another"})
+    report = Report.of(make_run(tmp_path, make_result("a"), other))
+    assert report.summary[0].overall_mean == 7
+    assert report.not_run == (other.case,)

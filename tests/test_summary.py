@@ -129,16 +129,6 @@ def test_a_judge_that_never_answered_has_no_mean() -> None:
     assert (summary.judges["anna"].reviews, summary.judges["anna"].overall_mean) == (0, None)
 
 
-def test_scores_of_different_rubrics_are_not_averaged() -> None:
-    """A resumed run that is judged anew and killed half way holds results of both rubrics."""
-    other = make_result("b", key={"rubric": "another"}, rubric="checklist").model_copy(
-        update={"scores": {"files": 2.0}, "overall": 2.0}
-    )
-    summary = summary_of(make_result("a"), other)
-    assert summary.selected == 2
-    assert summary.overall_mean != 4.5
-
-
 # As text
 
 

@@ -231,7 +231,7 @@ def test_the_parts_of_a_case_add_up_to_its_name(result: CaseResult) -> None:
     [
         ("pass", 6.5, None, "6.5/10"),
         ("pass", 10.0, None, "10.0/10"),
-        ("fail", 4.25, None, "4.2/10"),
+        ("fail", 4.25, None, "4.25/10"),
         ("fail", None, "no_output", "no output"),
         ("fail", None, "timeout", "timeout"),
         ("fail", None, None, "no score"),

@@ -1,4 +1,4 @@
-"""How much pytest-mlrbench adds to pytest: start-up, collecting 1,005 cases, resuming a finished run.
+"""How much pytest-mlrbench adds to pytest: start-up, collecting and resuming 1,005 cases.
 
     python ci/perf/spine.py [--pairs 15] [--rounds 3]
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 TASKS = 201
 
-CONFTEST = '''
+CONFTEST = """
 import pytest
 
 TEXT = "# Title\\n\\nA text of an agent, long enough to be one. " * 20
@@ -32,7 +32,7 @@ def mlr_agent():
             path.parent.mkdir(exist_ok=True)
             path.write_text(TEXT)
     return answer
-'''
+"""
 
 
 def seconds(folder: Path, *words: str, expect: tuple[int, ...] = (0, 1)) -> float:
@@ -105,7 +105,9 @@ def main() -> int:
                 seconds(folder, *words)
                 words = [*words, "--mlr-resume"]
             took = [seconds(folder, *words) for _ in range(arguments.rounds)]
-            rows.append((f"{label} (median of {arguments.rounds})", statistics.median(took), target))
+            rows.append(
+                (f"{label} (median of {arguments.rounds})", statistics.median(took), target)
+            )
     for label, value, target in rows:
         mark = "ok" if value < target else "MISSED"
         print(f"{label:52} {value:8.2f}   target < {target:<5} {mark}")

@@ -10,6 +10,7 @@ from pytest_mlrbench.agents.base import Assignment
 from pytest_mlrbench.errors import AgentFault, InputError, SystemFault
 from pytest_mlrbench.layout import PublishedLayout
 from pytest_mlrbench.published import Published
+from pytest_mlrbench.resources import user_path
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.folder import RunFolder, read_model
 from pytest_mlrbench.run.submission import SubmissionRecord
@@ -69,7 +70,7 @@ class ReplayAgent:
     def __init__(self, spec: str, base: Path) -> None:
         self.spec = spec
         folder, _, system = spec.removeprefix("replay:").partition("#")
-        self.folder = (base / Path(folder).expanduser()).resolve()
+        self.folder = user_path(base, folder).resolve()
         self.system: str | None = system or None
         if not self.folder.is_dir():
             raise InputError(f"agent {spec!r}: there is no folder {self.folder}.")
@@ -91,18 +92,24 @@ class ReplayAgent:
 
     def prepare(self, cases: Sequence[Case]) -> None:
         """Make sure that the folder has at least one of the cases."""
-        _need_one(self.spec, cases, [case for case in cases if self._files(case)])
+        found = [case for case in cases if self._files(case) or self._record(case)]
+        _need_one(self.spec, cases, found)
 
     def _files(self, case: Case) -> Mapping[str, Path]:
         """Path in the workspace → stored file."""
         if self.layout:
             return self.layout.submission(self.system or "", case.stage, case.task.id)
-        source = self._stored(case) / "submission"
-        return dict(digests.walk(source)) if source.is_dir() else {}
+        # Without a record the agent had not ended: what lies there is no submission.
+        return dict(digests.walk(self._stored(case) / "submission")) if self._record(case) else {}
 
     def _stored(self, case: Case) -> Path:
         assert self.run_folder is not None
         return self.run_folder.case_folder(case.stage, case.task.id, case.repeat)
+
+    def _record(self, case: Case) -> SubmissionRecord | None:
+        if self.run_folder is None:
+            return None
+        return read_model(self._stored(case) / "submission.json", SubmissionRecord)
 
     def digest(self, case: Case) -> str | None:
         """Digest of the stored files of *case*."""
@@ -110,13 +117,11 @@ class ReplayAgent:
 
     async def run(self, case: Case, work: Assignment) -> None:
         """Lay the stored files into the workspace; a stored agent's fault happens again."""
-        if self.run_folder:
-            record = read_model(self._stored(case) / "submission.json", SubmissionRecord)
-            if record and record.fault:
-                raise AgentFault(record.fault.cause, record.fault.message)
+        if (record := self._record(case)) and record.fault:
+            raise AgentFault(record.fault.cause, record.fault.message)
         files = self._files(case)
         if not files:
-            raise SystemFault(MISSING, f"{self.spec} has no output for {case.name}.")
+            raise SystemFault(MISSING, f"{self.spec} has no finished output for {case.name}.")
         for name, source in files.items():
             target = work.workspace / name
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,6 @@ _BARE = re.compile(r"([A-Z][\w &/-]{2,40})()")  # the second group stands for an
 _NUMBER_OF_SECTION = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,3}[.):]?\s+")
 #: The level of sections that a bold, ``Label:`` or bare line opens.
 _BELOW_HEADINGS = 7
-_RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
 _IMAGE = re.compile(
     r"!\[[^\[\]\n]{0,500}\]\(\s{0,5}<?([^)>\s]{1,500})[^)\n]{0,200}\)"
     r"|<img\s[^<>]{0,300}?src=[\"']([^\"'<>]{1,500})[\"']",
@@ -255,7 +254,7 @@ def tables(text: str) -> list[Table]:
 
 
 def _is_rule(lines: list[str]) -> bool:
-    return bool(lines) and "|" in lines[0] and _RULE.fullmatch(lines[0][:1000]) is not None
+    return bool(lines) and {"|", "-"} <= set(lines[0]) <= set("|-: \t")
 
 
 def _cells(line: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from pytest_mlrbench.judges.review import (
 )
 from pytest_mlrbench.layout import PublishedLayout
 from pytest_mlrbench.published import Published, PublishedJudge
+from pytest_mlrbench.resources import user_path
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.folder import RunFolder, read_model
 from pytest_mlrbench.suites.rubrics import Rubric, rubric
@@ -61,8 +62,14 @@ class PublishedScores(_StoredJudge):
         self._judge = judge.id
 
     def prepare(self, agent: Agent, cases: Sequence[Case]) -> None:
-        """Published scores exist for published systems only."""
+        """Published scores exist for published systems only, and by the stage's own rubric."""
         self._need_system(agent)
+        for stage in dict.fromkeys(case.stage for case in cases):
+            if self.rubric(stage).digest != rubric(stage).digest:
+                raise InputError(
+                    f"judge 'published' scored {stage} by the shipped rubric: leave it out of"
+                    " --mlr-rubrics."
+                )
 
     async def review(self, work: Reviewable) -> Answer:
         """Look the scores up."""
@@ -89,12 +96,12 @@ class PublishedReviews(_StoredJudge):
     def __init__(
         self,
         layout: PublishedLayout,
-        names: dict[str, str],
+        names: dict[str, list[str]],
         judge_id: str,
         spec: str,
         rubrics: Path | None,
     ) -> None:
-        """*names* maps stage → the name the judge's reviews are stored under."""
+        """*names* maps stage → the names the judge's reviews are stored under, which vary."""
         super().__init__(judge_id, spec, digests.of_json(names), rubrics)
         self._layout = layout
         self._names = names
@@ -109,8 +116,11 @@ class PublishedReviews(_StoredJudge):
             )
 
     def _file(self, case: Case, system: str | None) -> Path | None:
-        name = self._names.get(case.stage)
-        return (name and self._layout.review(name, system or "", case.stage, case.task.id)) or None
+        for name in self._names.get(case.stage, ()):
+            path = self._layout.review(name, system or "", case.stage, case.task.id)
+            if path is not None:
+                return path
+        return None
 
     async def review(self, work: Reviewable) -> Answer:
         """Read the review of the agent's system."""
@@ -152,7 +162,8 @@ class RunReviews(_StoredJudge):
             ("submission", review.submission_digest, work.digest),
             ("rubric", review.rubric_digest, self.rubric(work.case.stage).digest),
         ):
-            if theirs != ours:
+            # Two published systems have no digest each: that makes them no one submission.
+            if theirs is None or theirs != ours:
                 raise SystemFault(UNUSABLE, f"review {path} is of another {what}.")
         return review.answer
 
@@ -181,7 +192,7 @@ def replayed_judges(
 
     :raises InputError: no folder, or no reviews of *stages* in it.
     """
-    folder = (base / Path(spec.removeprefix("replay:")).expanduser()).resolve()
+    folder = user_path(base, spec.removeprefix("replay:")).resolve()
     if not folder.is_dir():
         raise InputError(f"judge {spec!r}: there is no folder {folder}.")
     if (folder / "run.json").is_file():
@@ -192,10 +203,10 @@ def replayed_judges(
         ]
     else:
         layout = PublishedLayout(folder)
-        names: dict[str, dict[str, str]] = {}
+        names: dict[str, dict[str, list[str]]] = {}
         for stage in stages:
             for raw in layout.judges(stage):
-                names.setdefault(_known_id(raw, stage), {})[stage] = raw
+                names.setdefault(_known_id(raw, stage), {}).setdefault(stage, []).append(raw)
         judges = [
             PublishedReviews(layout, names[one], _judge_id(name, one, len(names)), spec, rubrics)
             for one in sorted(names)

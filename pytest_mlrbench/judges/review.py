@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,9 @@ def read_json(path: Path) -> Any:
     """
     try:
         return json.loads(
-            path.read_bytes(), parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice
+            path.read_bytes().decode("utf-8"),
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_refuse_twice,
         )
     except (OSError, ValueError, RecursionError) as error:
         raise SystemFault(UNUSABLE, f"review {path} is not usable: {error}.") from None
@@ -82,10 +85,11 @@ def _refuse_constant(name: str) -> None:
 
 
 def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    if twice := {key for key in keys if keys.count(key) > 1}:
-        raise ValueError(f"key {min(twice)!r} is there twice")
-    return dict(pairs)
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
+        raise ValueError(f"key {twice!r} is there twice")
+    return found
 
 
 def snake(name: str) -> str:
@@ -104,6 +108,9 @@ def parse_answer(raw: Any, rubric: Rubric, stage: str) -> Answer:
     if not isinstance(raw, dict):
         raise SystemFault(UNUSABLE, f"a review must be a JSON object, not {type(raw).__name__}.")
     given = {snake(key): value for key, value in raw.items()}
+    if len(given) != len(raw):
+        twice = next(key for key, n in Counter(map(snake, raw)).items() if n > 1)
+        raise SystemFault(UNUSABLE, f"{twice} is there twice, in different spellings.")
     if "overall" not in given and "overall_assessment" in given:
         given["overall"] = given.pop("overall_assessment")
     known = {*rubric.names(stage), "overall"}

@@ -32,7 +32,13 @@ class Report(BaseModel):
         run = read_model(folder.path / "run.json", RunRecord)
         if run is None:
             raise InputError(f"{folder.path} is not a run folder this version can read.")
-        selection, results = folder.selection(), folder.results()
+        selection = folder.selection()
+        # A run that was resumed with other judges and then killed holds results by two rubrics.
+        results = {
+            name: result
+            for name, result in folder.results().items()
+            if result.key.get("rubric") in (None, run.rubrics[result.stage])
+        }
         return cls(
             run=run,
             summary=tuple(summarise(selection, results)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
+from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.report.properties import properties
 from pytest_mlrbench.report.table import explain
 from pytest_mlrbench.run.folder import RunFolder
@@ -14,12 +15,13 @@ from pytest_mlrbench.run.result import CaseResult
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(folder: RunFolder) -> str:
+def junit(folder: RunFolder, report: Report) -> str:
     """Return the document pytest's ``--junitxml`` would hold for the newest session of a run.
 
     A case without a result is an error: it was to be measured and was not.
     """
-    selection, results = folder.selection(), folder.results()
+    selection = folder.selection()
+    results = {result.case: result for result in report.cases}
     verdicts = [results[name].verdict if name in results else "not_measured" for name in selection]
     suites = ET.Element("testsuites", name="pytest tests")
     suite = ET.SubElement(

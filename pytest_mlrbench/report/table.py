@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pytest_mlrbench.run.result import CaseResult
 
 
@@ -11,7 +9,14 @@ def status(verdict: str, overall: float | None, cause: str | None) -> str:
     """Return a verdict in words: ``4.5/10``, ``timeout`` or ``not measured (review)``."""
     if verdict == "not_measured":
         return f"not measured ({cause_words(cause or 'unknown')})"
-    return cause_words(cause or "no score") if overall is None else f"{overall:.1f}/10"
+    return cause_words(cause or "no score") if overall is None else f"{number(overall)}/10"
+
+
+def number(score: float | None) -> str:
+    """A score with one decimal, or two where one would round it onto a threshold."""
+    if score is None:
+        return "-"
+    return f"{score:.1f}" if (score * 10).is_integer() else f"{score:.2f}"
 
 
 def cause_words(cause: str) -> str:
@@ -38,24 +43,23 @@ def verdict_line(result: CaseResult) -> str:
     return f"{words}: {fault.message}" if fault else f"{words}, missed {', '.join(result.missed)}"
 
 
-def _score_table(result: CaseResult) -> Sequence[str]:
-    judges = list(result.judges)
-    missed = {check.name: check.threshold for check in result.thresholds if check.met is False}
-    rows = [["", *judges, "mean"]]
-    for name in (*result.scores, "overall"):
-        mean = result.overall if name == "overall" else result.scores[name]
+def _score_table(result: CaseResult) -> list[str]:
+    missed: dict[str, list[str]] = {}
+    for check in result.thresholds:
+        if check.met is False:
+            missed.setdefault(check.name, []).append(check.threshold)
+    means = {**result.scores, "overall": result.overall}
+    rows = [["", *result.judges, "mean"]]
+    for name, mean in means.items():
         each = [
             judge.overall if name == "overall" else judge.scores.get(name)
             for judge in result.judges.values()
         ]
-        rows.append([name, *("-" if n is None else str(n) for n in each), f"{mean:.1f}"])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        rows.append([name, *("-" if n is None else str(n) for n in each), number(mean)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
-    for row in rows:
-        cells = [
-            row[0].ljust(widths[0]),
-            *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)),
-        ]
-        mark = f"  < missed {missed[row[0]]}" if row[0] in missed else ""
-        lines.append("  ".join(cells) + mark)
+    for name, *cells in rows:
+        padded = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
+        mark = f"  < missed {', '.join(missed[name])}" if name in missed else ""
+        lines.append("  ".join([name.ljust(widths[0]), *padded]) + mark)
     return lines

@@ -276,7 +276,9 @@ def _internal(who: str, error: Exception) -> SystemFault:
 def _fault_record(fault: Fault | None) -> FaultRecord | None:
     if fault is None:
         return None
-    return FaultRecord(blame=fault.blame, cause=fault.cause, message=fault.message)
+    # Reports cannot carry half a character, as in a file name that is not UTF-8.
+    message = fault.message.encode("utf-8", "replace").decode()
+    return FaultRecord(blame=fault.blame, cause=fault.cause, message=message)
 
 
 def _panel_fault(reviews: Mapping[str, Review | SystemFault]) -> FaultRecord | None:

@@ -17,6 +17,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -26,17 +27,31 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.run.result import CaseResult
+from pytest_mlrbench.run.result import CaseResult, Verdict
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
 #: How long a session waits for the processes of an earlier, killed one to end, in seconds.
 LOCK_PATIENCE = 20.0
+
+
+class JournalLine(BaseModel):
+    """One line of the journal: a case that has come to its end."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: ISO 8601, in UTC.
+    time: str
+    case: str
+    verdict: Verdict
+    overall: float | None
+    #: How long the agent took; null if it was not run.
+    seconds: float | None
 
 
 class RunFolder:
@@ -57,8 +72,9 @@ class RunFolder:
         now = datetime.now(UTC)
         run_id = f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}Z-{secrets.token_hex(2)}"
         try:
+            ours = not out.exists()
             (out / run_id / "cases").mkdir(parents=True)
-            if not (out / ".gitignore").exists():
+            if ours:
                 (out / ".gitignore").write_text("# Made by pytest-mlrbench.\n*\n")
         except OSError as error:
             raise InputError(f"--mlr-out {out} cannot be written: {error.strerror}.") from None
@@ -146,31 +162,31 @@ class RunFolder:
         """Write a finished case: its result, then its line in the journal."""
         write_json(self.path / result.artifacts / "result.json", result)
         self._written[result.case] = result
-        line = {
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "case": result.case,
-            "verdict": result.verdict,
-            "overall": result.overall,
-            "seconds": result.seconds_agent,
-        }
+        line = JournalLine(
+            time=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            case=result.case,
+            verdict=result.verdict,
+            overall=result.overall,
+            seconds=result.seconds_agent,
+        )
         # One write to a file opened for appending is not torn between processes.
-        file = os.open(self.path / "journal.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        file = os.open(self.path / "journal.jsonl", os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            os.write(file, (json.dumps(line) + "\n").encode())
+            size = os.fstat(file).st_size
+            torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
+            os.write(file, ("\n" * torn + _dump(line) + "\n").encode())
         finally:
             os.close(file)
 
-    def journal(self) -> Iterator[dict[str, Any]]:
+    def journal(self) -> Iterator[JournalLine]:
         """Yield the journal's lines; a last line torn by a kill is left out."""
         try:
             text = (self.path / "journal.jsonl").read_text("utf-8")
         except FileNotFoundError:
             return
         for line in text.splitlines():
-            try:
-                yield json.loads(line)
-            except ValueError:
-                continue
+            with contextlib.suppress(ValidationError):
+                yield JournalLine.model_validate_json(line)
 
     def select(self, cases: Mapping[str, str]) -> None:
         """Record which cases this session has collected (case name → test id)."""
@@ -193,7 +209,8 @@ class RunFolder:
             _, stage, task, repeat = name.rsplit("/", 3)
             folder = self.case_folder(stage, task, int(repeat[1:]))
             result = self._written.get(name) or read_model(folder / "result.json", CaseResult)
-            if result:
+            # Case folders do not say of which suite: a run may have been resumed with another.
+            if result and result.case == name:
                 found[name] = result
         return found
 
@@ -208,7 +225,13 @@ def read_model(path: Path, model: type[_Model]) -> _Model | None:
 
 def write_json(path: Path, model: BaseModel) -> None:
     """Write a JSON file so that a reader sees the old one or the new one, never a part."""
-    _replace(path, model.model_dump_json(indent=2))
+    _replace(path, _dump(model, indent=2))
+
+
+def _dump(model: BaseModel, indent: int | None = None) -> str:
+    """JSON of a model; half a character, which judges and file names may hold, becomes a ``?``."""
+    text = json.dumps(model.model_dump(), indent=indent, ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "replace").decode()
 
 
 def _replace(path: Path, text: str) -> None:

@@ -85,6 +85,18 @@ class Plan:
             f" {agent.spec!r} needs them: take a published: or replay: agent, or another suite."
         )
 
+    def check_rubrics(self, judge: Judge) -> None:
+        """A run has one rubric a stage; a judge from a fixture must score by it too.
+
+        :raises InputError: it does not.
+        """
+        for stage in self.stages:
+            if judge.rubric(stage).digest != self.rubrics[stage].digest:
+                raise InputError(
+                    f"judge {judge.id!r} of the fixture mlr_judges scores {stage} by another rubric"
+                    " than the run: give rubrics with --mlr-rubrics."
+                )
+
     @property
     def demo(self) -> bool:
         """Whether this is the embedded demonstration, whose scores say nothing about an agent."""

@@ -89,7 +89,10 @@ class CaseResult(_Record):
         if self.fault is not None:
             verdict: Verdict = "fail" if self.fault.blame == "agent" else "not_measured"
         else:
-            verdict = "pass" if all(check.met for check in checks) else "fail"
+            outcomes = {check.met for check in checks}
+            verdict = (
+                "fail" if False in outcomes else "not_measured" if None in outcomes else "pass"
+            )
         return self.model_copy(update={"thresholds": tuple(checks), "verdict": verdict})
 
     @property

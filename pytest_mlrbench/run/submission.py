@@ -12,7 +12,7 @@ from pytest_mlrbench.run.result import FaultRecord
 from pytest_mlrbench.suites.stages import Stage
 
 #: Largest text file a judge is asked to read, in bytes.
-TEXT_LIMIT = 5 * 2**20
+TEXT_LIMIT = 2_000_000
 
 
 class SubmissionRecord(BaseModel):

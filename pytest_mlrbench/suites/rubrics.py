@@ -117,7 +117,7 @@ class Rubric(_Strict):
 
 
 #: Names with a meaning of their own in thresholds and properties.
-RESERVED = frozenset({"overall", "confidence", "evidence", "spec"})
+RESERVED = frozenset({"overall", "confidence", "evidence", "hallucination", "spec"})
 
 
 def load_rubric(path: Path) -> Rubric:
@@ -129,7 +129,7 @@ def load_rubric(path: Path) -> Rubric:
         document = yaml.load(path.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except FileNotFoundError:
         raise InputError(f"there is no rubric file {path}.") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"rubric {path} cannot be read: {reason}.") from None
     try:

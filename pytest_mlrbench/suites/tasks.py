@@ -14,11 +14,11 @@ from typing import Any
 import yaml
 
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.resources import shipped
+from pytest_mlrbench.resources import shipped, user_path
 from pytest_mlrbench.suites.stages import Stage
 
 #: A task id names a folder and a test: no separators, brackets, spaces, no dot in front.
-_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 #: ``-r2`` at the end of a test id means the second repeat.
 _REPEAT = re.compile(r"-r\d+$")
 
@@ -116,7 +116,7 @@ def load_suite(spec: str, base: Path | None = None) -> Suite:
     :raises InputError: no such suite, or a fault in one of its files.
     """
     if spec.startswith("path:"):
-        folder = (base or Path()) / Path(spec.removeprefix("path:")).expanduser()
+        folder = user_path(base or Path(), spec.removeprefix("path:"))
         if not (folder / "suite.yaml").is_file():
             raise InputError(f"suite {spec!r}: there is no suite.yaml in {folder}.")
         return _read_suite(folder)
@@ -132,7 +132,7 @@ def _read_suite(folder: Path) -> Suite:
     about = _read_about(folder / "suite.yaml")
     benchmark = about.get("benchmark")
     return Suite(
-        name=about["name"],
+        name=str(about["name"]),
         title=str(about.get("title") or about["name"]),
         description=str(about.get("description") or ""),
         folder=folder,
@@ -144,19 +144,20 @@ def _read_suite(folder: Path) -> Suite:
 def _read_about(path: Path) -> Mapping[str, Any]:
     try:
         about = yaml.load(path.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:  # PyYAML lets bad dates through
         raise InputError(
             f"suite file {path} cannot be read: {' '.join(str(error).split())}."
         ) from None
-    if not isinstance(about, dict) or not _ID.fullmatch(str(about.get("name", ""))):
+    if not isinstance(about, dict) or not _ID.fullmatch(str(about.get("name") or "")):
         raise InputError(
             f"suite file {path} needs a 'name' made of letters, digits, '_', '.' or '-'."
         )
     benchmark = about.get("benchmark")
     if benchmark is not None and not (
         isinstance(benchmark, dict)
-        and isinstance(benchmark.get("tasks"), int)
-        and "name" in benchmark
+        and type(benchmark.get("tasks")) is int
+        and benchmark["tasks"] > 0
+        and benchmark.get("name")
     ):
         raise InputError(f"suite file {path}: 'benchmark' needs a 'name' and a number of 'tasks'.")
     return about
@@ -172,6 +173,8 @@ def _read_tasks(path: Path) -> tuple[Task, ...]:
         raise InputError(f"task list {path} needs a header with id,title and at least one task.")
     tasks: dict[str, Task] = {}
     for number, row in enumerate(rows, start=2):
+        if None in row:
+            raise InputError(f"{path}:{number} has too many cells: quote a title with a comma.")
         task = Task(*(row.get(key) or "" for key in ("id", "title", "conference", "year")))
         if not _ID.fullmatch(task.id) or _REPEAT.search(task.id):
             raise InputError(

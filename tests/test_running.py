@@ -1,0 +1,270 @@
+"""Running it: wherever pytest is started and whatever it is asked to select, cases are tests."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pytest_mlrbench
+from pytest_mlrbench.resources import shipped
+from pytest_mlrbench.run import folder as folder_module
+
+if TYPE_CHECKING:
+    from conftest import Repository
+
+MODULE = "from pytest_mlrbench.stage_tests import *\n"
+OWN = "def test_own():\n    pass\n"
+FAILING = "def test_own():\n    assert 0\n"
+SHIPPED = "test_mlr_experiment.py"
+SHORT = SHIPPED + "::test_experiment[iclr2025_{}]"
+EVERY = [
+    SHORT.format(task)
+    for task in (
+        "bi_align buildingtrust data_problems dl4c mldpr question scope scsl verifai wsl".split()
+    )
+]
+
+
+def ids(result: pytest.RunResult) -> list[str]:
+    """The ids of the tests a ``-v`` run reports, or ``--collect-only -q`` lists, in that order."""
+    found = (re.search(r"\S+\.py::[^\s\]]+\]?", line) for line in result.outlines)
+    return list(dict.fromkeys(match[0] for match in found if match))
+
+
+# Where it runs
+
+
+def test_an_empty_folder_is_enough_to_run_the_demonstration(repo: Repository) -> None:
+    result = repo.spawn("--mlr-stage=idea", "--mlr-limit=1")
+    result.assert_outcomes(passed=1)
+    assert [path.name for path in repo.path.iterdir() if path.name[0] != "."] == []
+    assert repo.report.summary[0].passed == 1
+
+
+def test_tests_and_options_of_the_repository_do_not_get_in_the_way(repo: Repository) -> None:
+    repo.lay(
+        {
+            "pytest.ini": "[pytest]\ntestpaths = tests\naddopts = --flavour sweet\nspice = hot\n",
+            "conftest.py": "def pytest_addoption(parser):\n"
+            "    parser.addoption('--flavour', required=True)\n    parser.addini('spice', '')\n",
+            "tests/test_own.py": FAILING,
+        }
+    )
+    repo.measure().assert_outcomes(passed=4, failed=6)
+
+
+def test_a_path_of_ones_own_is_collected_beside_the_named_shipped_tests(repo: Repository) -> None:
+    repo.lay({"test_own.py": OWN})
+    repo.measure("test_own.py", SHIPPED).assert_outcomes(passed=5, failed=6)
+    assert repo.report.summary[0].selected == 10
+
+
+def test_a_broken_test_module_is_reported_as_pytest_does(repo: Repository) -> None:
+    repo.lay({"test_own.py": "import nothing_like_this\n"})
+    result = repo.measure("test_own.py", SHIPPED)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*ERROR collecting test_own.py*", "*No module named*"])
+
+
+def test_a_second_session_in_the_same_process_can_go_on_with_the_run(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_module, "LOCK_PATIENCE", 0.1)
+    repo.measure("-k", "wsl")
+    result = repo.measure("--mlr-resume", "-k", "wsl")
+    result.stdout.fnmatch_lines(["1 of 1 cases were on disk already"])
+    assert len(repo.runs) == 1
+
+
+# Without --mlr-stage
+
+
+def test_without_a_stage_only_the_own_tests_run_and_nothing_is_left_behind(
+    repo: Repository,
+) -> None:
+    repo.lay({"test_own.py": OWN, "pytest.ini": "[pytest]\nmlr_suite = mlrbench-10\n"})
+    repo.run().assert_outcomes(passed=1)
+    assert not (repo.path / ".mlrbench").exists()
+
+
+def test_without_a_stage_nothing_heavy_is_imported(repo: Repository) -> None:
+    repo.lay(
+        {
+            "test_own.py": "import sys\n\ndef test_own():\n"
+            "    assert 'pytest_mlrbench.plugin' in sys.modules\n"
+            "    assert not {'pydantic', 'yaml', 'asyncio.runners', 'pytest_mlrbench.session',\n"
+            "        'pytest_mlrbench.controller'} & set(sys.modules)\n"
+        }
+    )
+    # Other plugins may import what they like.
+    plain = ("-p", "no:asyncio", "-p", "no:xdist", "-p", "no:hypothesispytest")
+    repo.set_addopts("-p no:randomly -p no:asyncio")
+    repo.spawn(*plain).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("options", [(), ("--strict-markers",), ("-W", "error")])
+def test_without_a_stage_a_module_with_our_tests_is_left_out(
+    repo: Repository, options: tuple[str, ...]
+) -> None:
+    own = OWN + "\ndef test_more(mlr_result):\n    raise AssertionError\n"
+    repo.lay({"test_research.py": MODULE + own})
+    result = repo.spawn(*options)
+    result.assert_outcomes(passed=1, deselected=6)
+    assert result.ret == pytest.ExitCode.OK
+
+
+def test_the_markers_of_the_stages_are_listed(repo: Repository) -> None:
+    result = repo.run("--markers")
+    for stage in ("idea", "proposal", "experiment", "paper", "end_to_end"):
+        result.stdout.fnmatch_lines([f"@pytest.mark.{stage}: *"])
+
+
+# What is selected
+
+
+def test_a_keyword_selects_cases_by_their_task(repo: Repository) -> None:
+    result = repo.measure("-v", "-k", "wsl or scope")
+    assert ids(result) == [SHORT.format("scope"), SHORT.format("wsl")]
+    assert repo.report.summary[0].selected == 2
+
+
+def test_a_marker_selects_the_cases_of_a_stage(repo: Repository) -> None:
+    result = repo.measure("--mlr-stage=experiment,end_to_end", "-m", "end_to_end")
+    result.assert_outcomes(failed=10, deselected=10)
+    assert [(stage.stage, stage.selected) for stage in repo.report.summary] == [("end_to_end", 10)]
+
+
+def test_only_the_selected_stages_are_collected_and_none_is_deselected(repo: Repository) -> None:
+    result = repo.measure("--mlr-stage=end_to_end", "--collect-only", "-q")
+    assert len(ids(result)) == 10
+    assert all(name.startswith("test_mlr_end_to_end.py::") for name in ids(result))
+    assert "deselected" not in result.stdout.str()
+
+
+def test_repeats_are_cases_of_their_own(repo: Repository) -> None:
+    result = repo.measure("--mlr-repeats=2", "--mlr-tasks=*wsl", "-v")
+    assert ids(result) == [SHORT.format("wsl"), SHORT.format("wsl-r2")]
+
+
+def test_a_deselected_test_is_not_part_of_the_denominator(repo: Repository) -> None:
+    repo.measure("--deselect", SHORT.format("wsl")).assert_outcomes(
+        passed=4, failed=5, deselected=1
+    )
+    assert repo.report.summary[0].selected == 9
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["serial", "workers"])
+def test_stopping_at_the_first_failure_counts_the_rest_as_not_run(
+    repo: Repository, workers: tuple[str, ...]
+) -> None:
+    result = repo.measure("-x", *workers)
+    (summary,) = repo.report.summary
+    done = 10 - summary.not_measured
+    assert 1 <= done < 10
+    assert summary.not_measured_causes == {"not_run": 10 - done}
+    result.stdout.fnmatch_lines([f"experiment  {done}/10 *", f"*not measured: {10 - done} not run"])
+
+
+def test_what_failed_last_can_be_run_alone(repo: Repository) -> None:
+    repo.measure()
+    repo.measure("--lf").assert_outcomes(failed=6, deselected=4)
+    assert repo.report.summary[0].selected == 6
+
+
+def test_what_failed_last_can_be_run_first(repo: Repository) -> None:
+    failed = {case.task for case in (repo.measure(), repo.report)[1].cases if case.missed}
+    order = [name[name.index("[") + 1 : -1] for name in ids(repo.measure("--ff", "-v"))]
+    assert set(order[:6]) == failed
+    assert len(order) == 10
+
+
+def test_what_failed_last_includes_the_shipped_tests_where_an_own_test_failed_too(
+    repo: Repository,
+) -> None:
+    repo.lay({"test_own.py": FAILING})
+    paths = ("test_own.py", SHIPPED)
+    repo.measure(*paths).assert_outcomes(passed=4, failed=7)
+    repo.measure(*paths, "--lf").assert_outcomes(failed=7, deselected=4)
+
+
+# Ids
+
+
+def test_an_id_is_the_same_whatever_was_named(repo: Repository) -> None:
+    folder = shipped("benchmarks")
+    for path in ([], [str(folder)], [str(folder / SHIPPED)], [SHIPPED]):
+        assert ids(repo.measure("--collect-only", "-q", *path)) == EVERY
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["serial", "workers"])
+def test_an_id_can_be_pasted_back(repo: Repository, workers: tuple[str, ...]) -> None:
+    pasted = [SHORT.format("wsl"), SHORT.format("scsl")]
+    result = repo.measure("-v", *workers, *pasted)
+    result.assert_outcomes(passed=1, failed=1)
+    assert set(ids(result)) == set(pasted)
+
+
+def test_an_id_of_the_demonstration_can_be_pasted_back(repo: Repository) -> None:
+    name = "test_mlr_idea.py::test_idea[calibration_digits]"
+    assert ids(repo.spawn("--mlr-stage=idea", "-v", name)) == [name]
+
+
+def test_an_id_of_a_module_of_ones_own_can_be_pasted_back(repo: Repository) -> None:
+    repo.lay({"tests/test_research.py": MODULE})
+    name = "tests/test_research.py::test_experiment[iclr2025_wsl]"
+    assert ids(repo.measure("-v", name)) == [name]
+
+
+# Order
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["serial", "workers"])
+def test_shuffled_tests_run_once_each(repo: Repository, workers: tuple[str, ...]) -> None:
+    repo.set_addopts("")
+    result = repo.measure("-v", "-p", "randomly_seed=7"[:0] or "no:cacheprovider", *workers)
+    result.assert_outcomes(passed=4, failed=6)
+    result.stdout.fnmatch_lines(["Using --randomly-seed=*"])
+    journal = [line.case for line in repo.runs[-1].journal()]
+    assert sorted(journal) == [f"mlrbench-10/experiment/{name[38:-1]}/r1" for name in EVERY]
+
+
+# Other options of pytest
+
+
+@pytest.mark.parametrize("plugin", ["xdist", "asyncio", "cacheprovider", "junitxml"])
+def test_another_plugin_may_be_absent(repo: Repository, plugin: str) -> None:
+    repo.set_addopts(f"-p no:randomly -p no:{plugin}")
+    result = repo.measure("-p", f"no:{plugin}")
+    result.assert_outcomes(passed=4, failed=6)
+
+
+@pytest.mark.parametrize("option", ["--collect-only", "--setup-plan", "--markers", "--help"])
+def test_what_measures_nothing_leaves_no_run_behind(repo: Repository, option: str) -> None:
+    assert repo.measure(option).ret == pytest.ExitCode.OK
+    assert repo.runs == []
+
+
+def test_setting_up_only_is_refused(repo: Repository) -> None:
+    result = repo.measure("--setup-only")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --setup-only would run agents and judge nothing*"])
+    assert repo.runs == []
+
+
+def test_strict_markers_know_the_stages(repo: Repository) -> None:
+    repo.measure("--strict-markers").assert_outcomes(passed=4, failed=6)
+
+
+def test_the_settings_of_this_repository_need_no_other_plugin(repo: Repository) -> None:
+    """The first command of the README installs no plugin but ours."""
+    shutil.copy(Path(pytest_mlrbench.__file__).parents[1] / "pyproject.toml", repo.path)
+    others = ("randomly", "asyncio", "hypothesispytest")
+    repo.set_addopts(" ".join(f"-p no:{name}" for name in others))
+    result = repo.measure()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=4, failed=6)
