@@ -39,7 +39,7 @@ class Controller(ActiveRun):
             self.folder = self._open_folder()
         except InputError as error:
             raise pytest.UsageError(str(error)) from None
-        config.add_cleanup(self._drop_empty_folder)
+        config.add_cleanup(self._leave_folder)
 
     def _open_folder(self) -> RunFolder:
         options = self.plan.options
@@ -58,11 +58,12 @@ class Controller(ActiveRun):
         write_json(folder.path / "run.json", RunRecord.of(folder.run_id, self.plan, earlier))
         return folder
 
-    def _drop_empty_folder(self) -> None:
-        """A session that collected nothing leaves no run behind."""
-        folder = self.folder
-        if folder and not folder.selection() and not (folder.path / "journal.jsonl").exists():
-            shutil.rmtree(folder.path, ignore_errors=True)
+    def _leave_folder(self) -> None:
+        """Free the run; a session that has collected nothing leaves none behind."""
+        assert self.folder is not None
+        self.folder.release()
+        if not self.folder.selection() and not (self.folder.path / "journal.jsonl").exists():
+            shutil.rmtree(self.folder.path, ignore_errors=True)
 
     # Collection
 

@@ -26,6 +26,7 @@ class Worker(ActiveRun):
         if given["mlr_run"]:
             self.folder = RunFolder(Path(str(given["mlr_run"])))
             self.folder.acquire(alone=False)
+            config.add_cleanup(self.folder.release)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

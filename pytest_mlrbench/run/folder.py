@@ -117,7 +117,7 @@ class RunFolder:
         return f"{self.shown_path}/{result.artifacts}"
 
     def acquire(self, *, alone: bool) -> None:
-        """Hold the folder until the process ends.
+        """Hold the folder until :meth:`release`, or until the process ends.
 
         A session's controller asks to be *alone* for a moment, so that nothing of an earlier
         session still writes; then its workers may share.
@@ -134,6 +134,12 @@ class RunFolder:
                     )
                 time.sleep(0.1)
         fcntl.flock(self._lock, fcntl.LOCK_SH)
+
+    def release(self) -> None:
+        """Let other sessions use the run."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def _try_lock(self, kind: int) -> bool:
         assert self._lock is not None

@@ -1,0 +1,61 @@
+"""What docs/architecture.md promises about the modules."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pytest_mlrbench
+from pytest_mlrbench.agents.specs import FORMS as AGENT_FORMS
+from pytest_mlrbench.judges.specs import FORMS as JUDGE_FORMS
+from pytest_mlrbench.options import _BOTH
+
+PACKAGE = Path(pytest_mlrbench.__file__).parent
+ROOT = Path(__file__).parents[1]
+ROOMS = ("suites", "agents", "sandbox", "judges", "run", "report")
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_what_is_below_the_hooks_needs_no_pytest(room: str) -> None:
+    for path in (PACKAGE / room).rglob("*.py"):
+        used = {name.partition(".")[0] for name in imports(path)}
+        assert not used & {"pytest", "_pytest", "xdist"}, path
+
+
+def test_the_command_line_starts_without_pytest() -> None:
+    code = (
+        "import sys; from pytest_mlrbench.cli import main;"
+        "main(['tasks', 'list', '--suite', 'mini']); print('pytest' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_every_option_and_spec_is_in_the_readme() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    for name, _, _ in _BOTH:
+        assert f"--mlr-{name}" in text
+    for form in (*AGENT_FORMS.split(", "), *JUDGE_FORMS.split(", ")):
+        assert f"`{form}`" in text
+
+
+def test_every_module_of_the_architecture_exists() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 80
+    tree = text.partition("pytest_mlrbench/\n")[2].partition("```")[0]
+    for line in tree.splitlines():
+        name = line.split()[0]
+        assert (PACKAGE / name).exists(), name

@@ -1,0 +1,54 @@
+"""The data that ships: what the README and other texts say about it holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Repository
+from pytest_mlrbench.agents import reference
+from pytest_mlrbench.resources import shipped
+from pytest_mlrbench.suites.stages import STAGES
+from pytest_mlrbench.suites.tasks import load_suite
+
+MINI = load_suite("mini")
+
+
+def test_the_sample_replay_scores_two_of_six_and_says_so(repo: Repository) -> None:
+    folder = shipped("fixtures") / "replay"
+    done = repo.run(
+        "--mlr-stage=idea", f"--mlr-agent=replay:{folder}#demo", f"--mlr-judge=replay:{folder}"
+    )
+    done.assert_outcomes(passed=1, failed=1, errors=4)
+    done.stdout.fnmatch_lines(
+        [
+            "idea   2/6     1       1       4             5.50          2.00",
+            "  idea judges' overall means: anna 6.50 (n=2), bert 4.50 (n=2)",
+            "  idea not measured: 4 not in replay",
+        ]
+    )
+
+
+@pytest.mark.parametrize("task", [task.id for task in MINI.tasks])
+def test_the_inputs_of_mini_are_what_the_reference_agent_wrote(task: str) -> None:
+    plans = Path(reference.__file__).parent / "plans" / task
+    for name in ("idea.md", "related_work.md", "proposal.md"):
+        given = MINI.folder / "inputs" / task / name
+        assert given.read_text("utf-8") == (plans / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize("task", MINI.tasks, ids=lambda task: task.id)
+def test_the_results_given_to_the_paper_stage_bear_their_claims(task: Any) -> None:
+    inputs = MINI.inputs(task, STAGES["paper"])
+    claims = json.loads(inputs["results/claims.json"].read_text("utf-8"))
+    assert len(claims) >= 10
+    for claim in claims:
+        file, _, pointer = claim["source"].partition("#")
+        value: Any = json.loads(inputs[file].read_text("utf-8"))
+        for step in pointer.strip("/").split("/"):
+            value = value[int(step)] if isinstance(value, list) else value[step]
+        decimals = len(str(claim["value"]).partition(".")[2])
+        assert round(value, decimals) == pytest.approx(claim["value"], abs=10**-decimals / 2 + 1e-9)
