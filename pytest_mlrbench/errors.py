@@ -29,6 +29,15 @@ class Fault(Exception):
         return type(self), (self.cause, self.message)
 
 
+def describe(error: BaseException) -> str:
+    """``ValueError: what it says``, also for an exception that cannot be printed."""
+    try:
+        words = str(error)
+    except Exception:
+        words = "(its words cannot be printed)"
+    return f"{type(error).__name__}: {words}"
+
+
 class AgentFault(Fault):
     """The agent's own fault: the case fails."""
 

@@ -134,6 +134,10 @@ class ActiveRun:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Show a verdict as what it says, not as a traceback into the plugin."""
         verdict = call.excinfo.value if call.excinfo else None
+        if isinstance(verdict, pytest.UsageError):
+            report = yield
+            report.longrepr = str(verdict)
+            return report
         if self.folder is None or not isinstance(verdict, Verdict):
             return (yield)
         text = explain(verdict.result, self.folder.shown(verdict.result))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from xml.etree import ElementTree as ET
+from collections.abc import Mapping
 
 import pytest
 from builders import lay
@@ -16,9 +14,6 @@ from pytest_mlrbench.run.folder import RunFolder
 
 # Not in the root folder's conftest.py, which is read wherever the shipped tests are run.
 pytest_plugins = ["pytester"]
-
-#: What the JUnit report says of one test: its properties, and the tags beside them.
-Record = dict[str, str]
 
 
 class Repository:
@@ -84,10 +79,3 @@ class Repository:
 @pytest.fixture
 def repo(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Repository:
     return Repository(pytester, monkeypatch)
-
-
-def _records(path: Path) -> Iterator[tuple[str, Record]]:
-    for case in ET.parse(path).iter("testcase"):
-        record = {p.attrib["name"]: p.attrib["value"] for p in case.iter("property")}
-        tags = {child.tag: child.attrib["message"] for child in case if "message" in child.attrib}
-        yield case.attrib["name"], record | tags

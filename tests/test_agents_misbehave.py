@@ -20,23 +20,25 @@ from xml.etree import ElementTree as ET
 
 import psutil
 import pytest
-from builders import lay, one_sentence
+from builders import lay
 
 from pytest_mlrbench.agents.base import Agent, Assignment
 from pytest_mlrbench.agents.function import FunctionAgent
 from pytest_mlrbench.agents.specs import make_agent
+from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.specs import make_judges
 from pytest_mlrbench.run.engine import Engine
 from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.result import CaseResult
 from pytest_mlrbench.run.thresholds import Threshold
 from pytest_mlrbench.sandbox.local import GRACE, LOG_LIMIT
-from pytest_mlrbench.suites.select import make_cases
+from pytest_mlrbench.suites.select import Case, make_cases
 from pytest_mlrbench.suites.tasks import load_suite
 
 TASKS = tuple(task.id for task in load_suite("mini").tasks)
 #: Plugins that child sessions need not load, or that would shuffle them.
 WITHOUT = ("-p", "no:randomly", "-p", "no:hypothesispytest", "-p", "no:asyncio")
+INI = "[pytest]\n"
 IDEA = "echo '# An idea' > idea.md\n"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
@@ -74,11 +76,20 @@ def measure(
         timeout=timeout,
     )
     (case,) = make_cases(suite, [stage], suite.tasks[:1])
-    with within(timeout + 30):
-        result = asyncio.run(engine.measure(case))
+    with within(min(timeout, 20) + 10):
+        result = _measured(engine, case)
     assert engine.folder.selection() == {}
     assert [line.case for line in engine.folder.journal()] == [case.name]
     return result
+
+
+def _measured(engine: Engine, case: Case) -> CaseResult:
+    try:
+        return asyncio.run(engine.measure(case))
+    except BaseException as error:
+        # Not chained: pytest could not show an exception that cannot be printed.
+        told = type(error).__name__
+    pytest.fail(f"the engine let {told} out")
 
 
 def case_folder(folder: Path) -> Path:
@@ -182,9 +193,7 @@ def marked() -> Iterator[Marked]:
         ),
     ],
 )
-def test_an_idea_that_cannot_be_judged(
-    tmp_path: Path, script: str, cause: str, words: str
-) -> None:
+def test_an_idea_that_cannot_be_judged(tmp_path: Path, script: str, cause: str, words: str) -> None:
     result = measure(tmp_path, f"echo my words\n{script}\n")
     assert_fault(result, cause, words)
     assert log_of(tmp_path) == "my words\n"
@@ -236,7 +245,7 @@ def test_a_workspace_that_is_gone(tmp_path: Path, script: str) -> None:
 def test_a_crash_after_which_the_log_is_not_there_is_still_a_crash(
     tmp_path: Path, script: str
 ) -> None:
-    assert_fault(measure(tmp_path, f"{script}; exit 3", timeout=5), "crash", "exit code 3")
+    assert_fault(measure(tmp_path, f"{script}; exit 3", timeout=2), "crash", "exit code 3")
 
 
 def test_inputs_may_be_deleted(tmp_path: Path) -> None:
@@ -245,14 +254,11 @@ def test_inputs_may_be_deleted(tmp_path: Path) -> None:
 
 
 def test_inputs_may_be_changed_without_a_change_of_the_suite(tmp_path: Path) -> None:
-    suite = load_suite("mini")
-    before = [suite.text(task) for task in suite.tasks] if hasattr(suite, "text") else []
     given = sorted((Path(__file__).parents[1] / "benchmarks/suites/mini").rglob("*.md"))
     texts = [path.read_bytes() for path in given]
     assert_scored(measure(tmp_path, f"{IDEA} echo changed > task.md"))
     assert [path.read_bytes() for path in given] == texts
     assert (case_folder(tmp_path) / "inputs" / "task.md").read_text("utf-8") != "changed\n"
-    assert before == ([suite.text(task) for task in suite.tasks] if before else [])
 
 
 def test_thousands_of_files(tmp_path: Path) -> None:
@@ -294,12 +300,19 @@ HOSTILE = {
     "FIFOs": "for f in $all; do rm -f $f; mkfifo $f; done",
     "endless links": "for f in $all; do ln -sf /dev/zero $f; done",
     "folders": "for f in $all; do rm -f $f; mkdir $f; done",
-    "sparse": "for f in $all; do truncate -s 1G $f; done",
     "loops": "for f in $all; do ln -sf $f $f; done; ln -s . here; ln -s .. there",
 }
 
 
-@pytest.mark.parametrize("script", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize(
+    "script",
+    [
+        *(pytest.param(script, id=name) for name, script in HOSTILE.items()),
+        pytest.param(
+            "for f in $all; do truncate -s 1G $f; done", id="huge", marks=pytest.mark.slow
+        ),
+    ],
+)
 def test_files_that_are_not_required_cannot_stop_the_judge(tmp_path: Path, script: str) -> None:
     """A FIFO would block its reader, and a link to endless zeros would eat all memory."""
     begin = """
@@ -307,7 +320,6 @@ def test_files_that_are_not_required_cannot_stop_the_judge(tmp_path: Path, scrip
     all='results/log.txt results/claims.json results/fig.png results/m.json results/t.csv
          train.py requirements.txt README.md'
     """
-    plain = Path(sys.executable).name and [sys.executable, "-c"]
     lay(tmp_path, {"agent.sh": begin + script})
     # In a process of its own, with an end to the memory it can take.
     code = (
@@ -317,7 +329,7 @@ def test_files_that_are_not_required_cannot_stop_the_judge(tmp_path: Path, scrip
         "r = t.measure(Path(sys.argv[1]), 'cmd:sh agent.sh', stage='experiment');"
         "print(r.verdict, r.fault, r.overall)"
     )
-    command = [*plain, code, str(tmp_path), str(Path(__file__).parent)]
+    command = [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.startswith("pass None ")
@@ -330,6 +342,7 @@ def test_a_review_the_agent_has_written_itself_does_not_count(tmp_path: Path) ->
             "cheat.py": """
 from pathlib import Path
 from pytest_mlrbench.judges.review import Answer, OverallScored, Review, Scored
+from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.specs import make_judges
 from pytest_mlrbench.run.folder import write_json
 from pytest_mlrbench.run.submission import digest_of
@@ -370,33 +383,24 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 
 @linux
 @pytest.mark.parametrize(
-    ("script", "told"),
-    [
-        ("echo x > idea.md; chmod 000 idea.md", ("fail", "unusable_output")),
-        ("echo x > idea.md; echo x > other; chmod 000 other", ("pass", None)),
-        ("echo x > idea.md; mkdir d; echo x > d/f; chmod 000 d", ("pass", None)),
-        ("echo x > idea.md; chmod 000 .", ("fail", None)),
-        ("echo x > idea.md; chmod 000 task.md", ("pass", None)),
-    ],
+    "script",
+    ["chmod 000 idea.md", "chmod 000 other", "chmod 000 d", "chmod 000 .", "chmod 000 task.md"],
     ids=["idea", "another file", "folder", "workspace", "task"],
 )
-def test_files_made_unreadable(
-    tmp_path: Path, script: str, told: tuple[str, str | None]
-) -> None:
+def test_files_made_unreadable_are_the_agents_fault_if_anyones(tmp_path: Path, script: str) -> None:
     """As root everything can be read, so these sessions run with less power."""
-    lay(tmp_path, {"powerless.py": POWERLESS, "agent.sh": script, "pytest.ini": "[pytest]\n"})
+    begin = f"{IDEA} echo x > other; mkdir d; echo x > d/f\n"
+    lay(tmp_path, {"powerless.py": POWERLESS, "agent.sh": begin + script, "pytest.ini": INI})
     options = ["--mlr-limit=1", "--mlr-agent=cmd:sh agent.sh", "--mlr-threshold=overall>=1"]
     try:
         done = session(tmp_path, *options, start=[sys.executable, "powerless.py"])
         if done.returncode == 77:
             pytest.skip("capabilities cannot be dropped here")
         (found,) = properties_of(tmp_path).values()
-        assert (found["mlr.verdict"], found.get("mlr.blame")) == (
-            told[0],
-            "agent" if told[0] == "fail" else None,
-        )
-        if told[1]:
-            assert found["mlr.cause"] == told[1]
+        told = (found["mlr.verdict"], found.get("mlr.blame"))
+        if script == "chmod 000 idea.md":
+            assert (*told, found["mlr.cause"]) == ("fail", "agent", "unusable_output")
+        assert told in {("pass", None), ("fail", "agent")}, done.stdout
     finally:
         subprocess.run(["chmod", "-R", "u+rwX", str(tmp_path)], check=False)
 
@@ -455,9 +459,9 @@ def test_an_agent_that_ignores_sigterm(tmp_path: Path, marked: Marked) -> None:
 
 
 def test_an_agent_may_tidy_up_at_its_deadline(tmp_path: Path) -> None:
-    script = "trap 'echo tidied; exit 0' TERM; while :; do sleep 0.1; done"
+    script = "trap 'echo tidied; exit 0' TERM; while :; do sleep 0.1 2> /dev/null; done"
     assert_fault(measure(tmp_path, script, timeout=0.5), "timeout")
-    assert log_of(tmp_path) == "tidied\n"
+    assert log_of(tmp_path).endswith("tidied\n")  # some shells say that sleep was terminated
 
 
 DAEMONS = {
@@ -475,9 +479,7 @@ DAEMONS = {
 
 
 @pytest.mark.parametrize("daemon", DAEMONS.values(), ids=DAEMONS)
-def test_a_daemon_does_not_outlive_its_agent(
-    tmp_path: Path, marked: Marked, daemon: str
-) -> None:
+def test_a_daemon_does_not_outlive_its_agent(tmp_path: Path, marked: Marked, daemon: str) -> None:
     """The agent has ended well: what it left running is ended too, and not waited for."""
     start = time.monotonic()
     script = IDEA + daemon.replace("{}", marked.seconds) + "\nsleep 0.2\nexit 0\n"
@@ -518,20 +520,26 @@ END
 
 @linux
 @pytest.mark.parametrize(
-    ("script", "cause"),
+    ("size", "place", "cause"),
     [
-        (f"{IDEA} head -c 2147483648 /dev/zero | tr '\\0' y", None),
-        ("truncate -s 2G idea.md", "unusable_output"),
+        (400 * 2**20, "stdout", None),
+        (400 * 2**20, "file", "unusable_output"),
+        pytest.param(2 * 2**30, "stdout", None, marks=pytest.mark.slow),
+        pytest.param(2 * 2**30, "file", "unusable_output", marks=pytest.mark.slow),
     ],
-    ids=["stdout", "sparse file"],
 )
-def test_two_gigabytes(tmp_path: Path, script: str, cause: str | None) -> None:
+def test_much_output_takes_little_memory_and_time(
+    tmp_path: Path, size: int, place: str, cause: str | None
+) -> None:
     peak = """
 def pytest_sessionfinish():
     text = open("/proc/self/status").read().partition("VmHWM:")[2]
     open("peak", "w").write(text.split()[0])
 """
-    lay(tmp_path, {"agent.sh": script, "peak.py": peak, "pytest.ini": "[pytest]\n"})
+    script = (
+        f"{IDEA} head -c {size} /dev/zero" if place == "stdout" else f"truncate -s {size} idea.md"
+    )
+    lay(tmp_path, {"agent.sh": script, "peak.py": peak, "pytest.ini": INI})
     start = time.monotonic()
     options = ["--mlr-limit=1", "--mlr-agent=cmd:sh agent.sh", "--mlr-threshold=overall>=1"]
     session(tmp_path, "-p", "peak", *options)
@@ -539,7 +547,7 @@ def pytest_sessionfinish():
     (found,) = properties_of(tmp_path).values()
     assert found.get("mlr.cause") == cause
     assert int((tmp_path / "peak").read_text()) / 1024 < 300
-    if cause is None:
+    if place == "stdout":
         (log,) = tmp_path.glob(".mlrbench/runs/*/cases/*/*/r1/agent.log")
         assert LOG_LIMIT <= log.stat().st_size < LOG_LIMIT + 200
         assert log.read_bytes()[-100:].endswith(b" more bytes of output were not kept]\n")
@@ -654,9 +662,7 @@ CRASHES = (
 )
 
 
-@pytest.mark.parametrize(
-    "name", ["plain", "coroutine", "instance", "instance.later", "exits_well"]
-)
+@pytest.mark.parametrize("name", ["plain", "coroutine", "instance", "instance.later", "exits_well"])
 def test_python_agents(tmp_path: Path, name: str) -> None:
     lay(tmp_path, {"mine.py": PYTHON})
     assert_scored(measure(tmp_path, f"py:mine:{name}"))
@@ -682,7 +688,7 @@ def test_a_python_agent_that_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_python_agent_starts_afresh_in_every_case(tmp_path: Path) -> None:
-    lay(tmp_path, {"mine.py": PYTHON, "pytest.ini": "[pytest]\n"})
+    lay(tmp_path, {"mine.py": PYTHON, "pytest.ini": INI})
     session(tmp_path, "--mlr-agent=py:mine:plain", "--mlr-limit=2")
     ideas = list(tmp_path.glob(".mlrbench/runs/*/cases/*/*/r1/submission/idea.md"))
     assert [path.read_text() for path in ideas] == ["call 1"] * 2
@@ -704,8 +710,11 @@ def test_a_python_agent_that_cannot_be_imported_is_refused_before_the_first_case
     tmp_path: Path, module: str, words: list[str]
 ) -> None:
     lay(tmp_path, {"mine.py": module})
-    with one_sentence("py:mine:agent", *words):
+    with pytest.raises(InputError) as caught:
         make_agent("py:mine:agent", tmp_path).prepare([])
+    assert "\n" not in str(caught.value)
+    for word in words:
+        assert word in str(caught.value)
 
 
 # Functions in this process
@@ -724,9 +733,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_here")
-@pytest.mark.parametrize(
-    "name", ["plain", "coroutine", "instance", "instance.later", "exits_well"]
-)
+@pytest.mark.parametrize("name", ["plain", "coroutine", "instance", "instance.later", "exits_well"])
 def test_functions(tmp_path: Path, name: str) -> None:
     result = measure(tmp_path, mine(tmp_path, name))
     if name == "exits_well":
@@ -824,7 +831,7 @@ EXPECTED = dict(
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])
 def test_the_remaining_cases_are_run(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    lay(tmp_path, {"agent.sh": ASSORTED, "pytest.ini": "[pytest]\n"})
+    lay(tmp_path, {"agent.sh": ASSORTED, "pytest.ini": INI})
     done = session(
         tmp_path,
         *workers,

@@ -21,7 +21,8 @@ OWN = "def test_own():\n    pass\n"
 FAILING = "def test_own():\n    assert 0\n"
 SHIPPED = "test_mlr_experiment.py"
 SHORT = SHIPPED + "::test_experiment[iclr2025_{}]"
-TASKS = "bi_align buildingtrust data_problems dl4c mldpr question scope scsl verifai wsl".split()
+TASKS = ["bi_align", "buildingtrust", "data_problems", "dl4c", "mldpr"]
+TASKS += ["question", "scope", "scsl", "verifai", "wsl"]
 EVERY = [SHORT.format(task) for task in TASKS]
 
 
@@ -108,8 +109,8 @@ def test_without_a_stage_a_module_with_our_tests_is_left_out(
 ) -> None:
     own = OWN + "\ndef test_more(mlr_result):\n    raise AssertionError\n"
     repo.lay({"test_research.py": MODULE + own})
-    result = repo.spawn(*options)
-    result.assert_outcomes(passed=1, deselected=6)
+    result = repo.run(*options)
+    result.assert_outcomes(passed=1, deselected=6, warnings=0)
     assert result.ret == pytest.ExitCode.OK
 
 

@@ -167,27 +167,29 @@ async def run_command(
     :raises AgentFault: a non-zero exit, a signal, or the deadline.
     :raises SystemFault: it could not be started.
     """
+    seconds = work.seconds_left
     try:
         ended = await run_process(
             command,
             workspace=work.workspace,
             environment={**environment, **work.environment},
-            seconds=work.seconds_left,
+            seconds=seconds,
             log=work.log,
         )
     except OSError as error:
         raise SystemFault("start", f"the agent could not be started: {error}.") from None
     if ended.reason == "timeout":
-        raise AgentFault("timeout", f"the agent did not end within {ended.seconds:.0f} s.")
+        raise AgentFault("timeout", f"the agent did not end within {seconds:.0f} s.")
     if ended.code != 0:
-        how = f"exit code {ended.code}"
-        if ended.code < 0:
-            how = f"signal {signal.Signals(-ended.code).name}"
-        raise AgentFault("crash", f"the agent crashed with {how}{_quote(work.log)}.")
+        words = ended.tail.strip()[-_TAIL:]
+        said = f"; its last words: {words}" if words else " and printed nothing"
+        raise AgentFault("crash", f"the agent crashed with {_way_out(ended.code)}{said}.")
 
 
-def _quote(log: Path) -> str:
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 4 * _TAIL))
-        tail = file.read().decode("utf-8", "replace").strip()[-_TAIL:]
-    return f"; its last words: {tail}" if tail else " and printed nothing"
+def _way_out(code: int) -> str:
+    if code > 0:
+        return f"exit code {code}"
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:  # real-time signals have no names
+        return f"signal {-code}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mlrbench.agents.base import Agent, Assignment
-from pytest_mlrbench.errors import AgentFault, InputError, SystemFault
+from pytest_mlrbench.errors import AgentFault, InputError, SystemFault, describe
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.suites.select import Case
 
@@ -60,18 +60,18 @@ class FunctionAgent:
                     answer = await _in_thread(self.function, work)
                     if inspect.isawaitable(answer):
                         await answer
-        except SystemFault:
+        except (SystemFault, KeyboardInterrupt):
             raise
-        except TimeoutError as error:
-            if limit.expired():
+        except BaseException as error:
+            # Also SystemExit and pytest's skip: an agent's own way out is no way past its verdict.
+            if isinstance(error, TimeoutError) and limit.expired():
                 raise AgentFault("timeout", "the agent did not end before its deadline.") from None
-            raise _crash(error) from error
-        except Exception as error:
-            raise _crash(error) from error
-
-
-def _crash(error: Exception) -> AgentFault:
-    return AgentFault("crash", f"the agent raised {type(error).__name__}: {error}.")
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+                raise
+            raise AgentFault("crash", f"the agent raised {describe(error)}.") from error
+        if limit.expired():
+            raise AgentFault("timeout", "the agent went on after its deadline.")
 
 
 async def _in_thread(function: Callable[[Assignment], Any], work: Assignment) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_mlrbench.errors import SystemFault
 from pytest_mlrbench.suites.rubrics import HIGHEST, LOWEST, Rubric
@@ -23,7 +23,7 @@ class Scored(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    score: int
+    score: int = Field(ge=LOWEST, le=HIGHEST, strict=True)
     justification: str = ""
 
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-import shutil
-import time
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from pytest_mlrbench.agents.base import Agent, Assignment
-from pytest_mlrbench.errors import AgentFault, Fault, SystemFault
+from pytest_mlrbench.agents.base import Agent
+from pytest_mlrbench.errors import SystemFault
 from pytest_mlrbench.judges.base import Judge, Reviewable
 from pytest_mlrbench.judges.panel import combine
-from pytest_mlrbench.judges.review import Review
 from pytest_mlrbench.run import digests
-from pytest_mlrbench.run.folder import RunFolder, read_model, write_json
-from pytest_mlrbench.run.result import CaseResult, FaultRecord, JudgeRecord
-from pytest_mlrbench.run.submission import SubmissionRecord, check_contract, digest_of
+from pytest_mlrbench.run.answering import answer
+from pytest_mlrbench.run.faults import fault_record
+from pytest_mlrbench.run.folder import RunFolder, read_model
+from pytest_mlrbench.run.judging import (
+    Reviews,
+    complete,
+    judge_record,
+    panel_fault,
+    review_all,
+    slowest,
+)
+from pytest_mlrbench.run.result import CaseResult, FaultRecord
+from pytest_mlrbench.run.submission import SubmissionRecord
 from pytest_mlrbench.run.thresholds import Threshold
 from pytest_mlrbench.sandbox.local import reap
 from pytest_mlrbench.suites.rubrics import Rubric
@@ -68,7 +72,7 @@ class Engine:
         """Run the agent, have the judges score what it left, and record the result."""
         key = self._key(case)
         submission = await self._submission(case, key)
-        result = await self._judge(case, key, submission)
+        result = self._verdict(case, await self._judged(case, key, submission))
         self.folder.record(result)
         return result
 
@@ -132,81 +136,40 @@ class Engine:
             return False
         return submission.key == self._submission_key(key) and None not in submission.key.values()
 
-    # The agent
-
     @staticmethod
     def _submission_key(key: Mapping[str, str | None]) -> dict[str, str | None]:
         return {name: key[name] for name in ("task", "inputs", "agent")}
+
+    # The steps
 
     async def _submission(
         self, case: Case, key: Mapping[str, str | None]
     ) -> SubmissionRecord | SystemFault:
         folder = self._case_folder(case)
-        if record := read_model(folder / "submission.json", SubmissionRecord):
-            return record
-        fault: Fault | None = None
-        start = time.monotonic()
-        try:
-            await self._run_agent(case, folder)
-        except AgentFault as error:
-            fault = error
-        except SystemFault as error:
-            return error
-        except Exception as error:
-            return _internal("agent", error)
-        seconds = time.monotonic() - start
-        digest, files = digest_of(folder / "submission") if self.agent.has_files else (None, 0)
-        record = SubmissionRecord(
-            digest=digest,
-            files=files,
-            seconds=seconds,
-            fault=_fault_record(fault),
-            key=self._submission_key(key),
+        if self.resuming and (kept := read_model(folder / "submission.json", SubmissionRecord)):
+            return kept
+        reads = self.agent.needs_inputs
+        inputs = self.suite.inputs(case.task, STAGES[case.stage]) if reads else {}
+        return await answer(
+            self.agent, case, inputs, folder, self.timeout, self._submission_key(key)
         )
-        write_json(folder / "submission.json", record)
-        return record
 
-    async def _run_agent(self, case: Case, folder: Path) -> None:
-        stage = STAGES[case.stage]
-        workspace = folder / "submission"
-        workspace.mkdir(parents=True)
-        if self.agent.needs_inputs:
-            for name, source in self.suite.inputs(case.task, stage).items():
-                for target in (folder / "inputs" / name, workspace / name):
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(source, target)
-        work = Assignment(
-            stage=case.stage,
-            task_id=case.task.id,
-            repeat=case.repeat,
-            workspace=workspace.resolve(),
-            deadline=time.time() + (self.timeout or stage.timeout),
-            log=folder / "agent.log",
-        )
-        await self.agent.run(case, work)
-        if self.agent.has_files:
-            check_contract(workspace, stage)
-
-    # The judges
-
-    async def _judge(
+    async def _judged(
         self, case: Case, key: dict[str, str | None], submission: SubmissionRecord | SystemFault
     ) -> CaseResult:
         folder = self._case_folder(case)
-        reviews: list[Review | SystemFault] = []
+        reviews: Reviews = {}
+        seconds = None
         if isinstance(submission, SystemFault):
-            fault: FaultRecord | None = _fault_record(submission)
-        elif (fault := submission.fault) is None:
-            work = Reviewable(case, folder / "submission", submission.digest, self.agent.system)
-            reviews = await asyncio.gather(
-                *(self._review(judge, work, folder) for judge in self.judges)
-            )
-            fault = _panel_fault(
-                dict(zip((judge.id for judge in self.judges), reviews, strict=True))
-            )
-        complete = [review for review in reviews if isinstance(review, Review)]
-        panel = combine(complete) if complete and fault is None else None
-        result = CaseResult(
+            fault: FaultRecord | None = fault_record(submission)
+        else:
+            seconds, fault = submission.seconds, submission.fault
+            if fault is None:
+                work = Reviewable(case, folder / "submission", submission.digest, self.agent.system)
+                reviews = await review_all(self.judges, work, folder / "reviews")
+                fault = panel_fault(reviews)
+        panel = combine(complete(reviews)) if reviews and fault is None else None
+        return CaseResult(
             case=case.name,
             suite=case.suite,
             stage=case.stage,
@@ -216,93 +179,19 @@ class Engine:
             agent=self.agent.spec,
             agent_digest=key["agent"],
             rubric=self.rubric(case.stage).name,
-            verdict="not_measured",  # until the thresholds are applied, just below
+            verdict="not_measured",  # until the thresholds are applied
             fault=fault,
             overall=panel.overall if panel else None,
             scores=panel.scores if panel else {},
             spread=panel.spread if panel else None,
-            judges={
-                judge.id: _judge_record(judge, review)
-                for judge, review in zip(self.judges, reviews, strict=False)
-            },
-            seconds_agent=None if isinstance(submission, SystemFault) else submission.seconds,
-            seconds_judge=_longest(complete),
+            judges={j.id: judge_record(j, reviews[j.id]) for j in self.judges if j.id in reviews},
+            seconds_agent=seconds,
+            seconds_judge=slowest(reviews),
             artifacts=folder.relative_to(self.folder.path).as_posix(),
             attempts=self.folder.attempts(folder),
             rerun_because=self._stale.get(case.name),
             key=key,
         )
-        return self._verdict(case, result)
 
     def _verdict(self, case: Case, result: CaseResult) -> CaseResult:
         return result.judged_by(self.thresholds, self.rubric(case.stage).names(case.stage))
-
-    async def _review(self, judge: Judge, work: Reviewable, folder: Path) -> Review | SystemFault:
-        path = folder / "reviews" / f"{judge.id}.json"
-        rubric = judge.rubric(work.case.stage)
-        origin: dict[str, Any] = {
-            "case": work.case.name,
-            "judge": judge.id,
-            "spec": judge.spec,
-            "judge_digest": judge.digest,
-            "rubric": rubric.name,
-            "rubric_digest": rubric.digest,
-            "submission_digest": work.digest,
-        }
-        kept = read_model(path, Review)
-        if kept and kept.model_dump(include=set(origin)) == origin:
-            return kept
-        start = time.monotonic()
-        try:
-            answer = await judge.review(work)
-        except SystemFault as error:
-            return error
-        except Exception as error:
-            return _internal(f"judge {judge.id}", error)
-        review = Review(**origin, answer=answer, seconds=time.monotonic() - start)
-        write_json(path, review)
-        return review
-
-
-def _internal(who: str, error: Exception) -> SystemFault:
-    """A fault nobody foresaw is a fault of the system, told with the place it happened."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return SystemFault(
-        "internal",
-        f"{who}: {type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno}).",
-    )
-
-
-def _fault_record(fault: Fault | None) -> FaultRecord | None:
-    if fault is None:
-        return None
-    # Reports cannot carry half a character, as in a file name that is not UTF-8.
-    message = fault.message.encode("utf-8", "replace").decode()
-    return FaultRecord(blame=fault.blame, cause=fault.cause, message=message)
-
-
-def _panel_fault(reviews: Mapping[str, Review | SystemFault]) -> FaultRecord | None:
-    """A panel with a judge missing is not a smaller panel: the case is not measured."""
-    faults = {name: review for name, review in reviews.items() if isinstance(review, SystemFault)}
-    if not faults:
-        return None
-    message = "; ".join(f"judge {name}: {fault.message}" for name, fault in faults.items())
-    return FaultRecord(blame="system", cause=next(iter(faults.values())).cause, message=message)
-
-
-def _judge_record(judge: Judge, review: Review | SystemFault) -> JudgeRecord:
-    if isinstance(review, SystemFault):
-        return JudgeRecord(spec=judge.spec, fault=_fault_record(review))
-    answer = review.answer
-    return JudgeRecord(
-        spec=judge.spec,
-        overall=answer.overall.score,
-        scores={name: scored.score for name, scored in answer.dimensions.items()},
-        confidence=answer.confidence,
-        hallucination=answer.hallucination,
-    )
-
-
-def _longest(reviews: Sequence[Review]) -> float | None:
-    """Judges work side by side, so the panel took as long as its slowest judge, in seconds."""
-    return max((review.seconds for review in reviews if review.seconds is not None), default=None)

@@ -129,6 +129,7 @@ class RunFolder:
             end = time.monotonic() + LOCK_PATIENCE
             while not self._try_lock(fcntl.LOCK_EX):
                 if time.monotonic() > end:
+                    self.release()
                     raise InputError(
                         f"run {self.run_id} is in use by another session; wait for it."
                     )

@@ -34,30 +34,36 @@ def check_contract(workspace: Path, stage: Stage) -> None:
 
     :raises AgentFault: one is missing, leaves the workspace, or is not readable text.
     """
+    if workspace.is_symlink():
+        raise AgentFault("unusable_output", "the workspace was replaced by a link.")
     for name in stage.required:
-        path = workspace / name
-        if not path.exists():
-            raise AgentFault("no_output", f"the agent left no {name}.")
-        if not path.resolve().is_relative_to(workspace.resolve()):
-            raise AgentFault("unusable_output", f"{name} is a link that leaves the workspace.")
-        if not path.is_file():
-            raise AgentFault("unusable_output", f"{name} is not a regular file.")
-        size = path.stat().st_size
-        if size > TEXT_LIMIT:
-            raise AgentFault(
-                "unusable_output", f"{name} has {size} bytes; at most {TEXT_LIMIT} can be judged."
-            )
         try:
-            text = path.read_text("utf-8")
-        except UnicodeDecodeError:
-            raise AgentFault("unusable_output", f"{name} is not UTF-8 text.") from None
+            _check_text(workspace, name)
         except OSError as error:
-            raise AgentFault(
-                "unusable_output", f"{name} cannot be read: {error.strerror}."
-            ) from None
-        if not text.strip() or "\0" in text:
-            state = "holds binary data" if text.strip() else "is empty"
-            raise AgentFault("unusable_output", f"{name} {state}.")
+            reason = f"{name} cannot be read: {error.strerror}."
+            raise AgentFault("unusable_output", reason) from None
+
+
+def _check_text(workspace: Path, name: str) -> None:
+    path = workspace / name
+    if not path.exists():
+        raise AgentFault("no_output", f"the agent left no {name}.")
+    if not path.resolve().is_relative_to(workspace.resolve()):
+        raise AgentFault("unusable_output", f"{name} is a link that leaves the workspace.")
+    if not path.is_file():
+        raise AgentFault("unusable_output", f"{name} is not a regular file.")
+    size = path.stat().st_size
+    if size > TEXT_LIMIT:
+        raise AgentFault(
+            "unusable_output", f"{name} has {size} bytes; at most {TEXT_LIMIT} can be judged."
+        )
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise AgentFault("unusable_output", f"{name} is not UTF-8 text.") from None
+    if not text.strip() or "\0" in text:
+        state = "holds binary data" if text.strip() else "is empty"
+        raise AgentFault("unusable_output", f"{name} {state}.")
 
 
 def digest_of(workspace: Path) -> tuple[str, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,20 +17,23 @@ from typing import Literal
 
 #: The variable that marks every process of a case; also how leftovers are found again.
 MARK = "MLR_WORKSPACE"
+_SUPERVISE = str(Path(__file__).with_name("supervise.py"))
 #: Seconds between SIGTERM and SIGKILL.
 GRACE = 2.0
+#: Bytes of the end of the output that are returned.
+TAIL = 2000
 #: Bytes of output kept; what comes after is read, counted and thrown away.
 LOG_LIMIT = 10 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a process ended. *code* is negative for a signal; *output* counts all bytes printed."""
+    """How a process ended. *code* is negative for a signal; *tail* is the end of its output."""
 
     reason: Literal["exit", "timeout"]
     code: int
     seconds: float
-    output: int
+    tail: str
 
 
 async def run_process(
@@ -44,62 +47,92 @@ async def run_process(
     """Run *command* in *workspace* until it exits or *seconds* have passed.
 
     Standard output and error go to *log*. When the call returns, or is cancelled, no process of
-    the case is left: neither of its process group nor one that left the group.
+    the case is left (see :mod:`pytest_mlrbench.sandbox.supervise`).
 
     :param environment: replaces the environment; :data:`MARK` is added.
     :raises OSError: the command cannot be started.
     """
     start = time.monotonic()
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=workspace,
-        env={**environment, MARK: str(workspace)},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    copying = asyncio.create_task(_copy(process.stdout, log))
+    reading, writing = os.pipe()
+    failing, failed = os.pipe()
+    output = _Output(log)
+    copying = asyncio.create_task(output.copy(reading))
+    supervisor = [sys.executable, "-I", "-S", _SUPERVISE, str(failed), str(GRACE), str(os.getpid())]
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *supervisor,
+            *command,
+            cwd=workspace,
+            env={**environment, MARK: str(workspace)},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=writing,
+            stderr=writing,
+            pass_fds=[failed],
+            start_new_session=True,
+        )
+    finally:
+        os.close(writing)  # so that the pipe ends with the last process that holds it
+        os.close(failed)
     reason: Literal["exit", "timeout"] = "exit"
     try:
         await asyncio.wait_for(process.wait(), seconds)
     except TimeoutError:
         reason = "timeout"
-        _signal(process.pid, signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), GRACE)
     finally:
-        # A member of the group that outlives its leader would also keep the pipe open.
-        _signal(process.pid, signal.SIGKILL)
+        code = await _end(process)
         reap(workspace)
-        code = await process.wait()
-        output = await copying
-    return Ended(reason, code, time.monotonic() - start, output)
+        await asyncio.wait({copying}, timeout=GRACE)
+        copying.cancel()
+        with os.fdopen(failing, "rb") as status:
+            why = status.read().decode()
+    if why:
+        raise OSError(why)
+    return Ended(reason, code, time.monotonic() - start, output.tail.decode("utf-8", "replace"))
 
 
-async def _copy(stream: asyncio.StreamReader, log: Path) -> int:
-    total = 0
-    with log.open("wb") as file:
-        while chunk := await stream.read(2**16):
-            if total < LOG_LIMIT:
-                file.write(chunk[: LOG_LIMIT - total])
-                file.flush()
-            total += len(chunk)
-        if total > LOG_LIMIT:
-            file.write(f"\n[{total - LOG_LIMIT} more bytes of output were not kept]\n".encode())
-    return total
-
-
-def _signal(group: int, number: signal.Signals) -> None:
+async def _end(process: asyncio.subprocess.Process) -> int:
+    """Have the supervisor end what still runs; it has a moment more than it gives the agent."""
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, number)
+        process.terminate()
+    try:
+        return await asyncio.wait_for(process.wait(), GRACE + 3)
+    except TimeoutError:
+        process.kill()
+        return await process.wait()
+
+
+@dataclass
+class _Output:
+    """What a process prints: kept up to a limit, counted beyond it."""
+
+    log: Path
+    total: int = 0
+    tail: bytes = b""
+
+    async def copy(self, reading: int) -> None:
+        stream = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reading, "rb", buffering=0)
+        )
+        try:
+            with self.log.open("wb") as file:
+                while chunk := await stream.read(2**16):
+                    if self.total < LOG_LIMIT:
+                        file.write(chunk[: LOG_LIMIT - self.total])
+                        file.flush()
+                    self.total += len(chunk)
+                    self.tail = (self.tail + chunk)[-TAIL:]
+                if self.total > LOG_LIMIT:
+                    lost = self.total - LOG_LIMIT
+                    file.write(f"\n[{lost} more bytes of output were not kept]\n".encode())
+        finally:
+            transport.close()
 
 
 def reap(workspace: Path) -> int:
     """Kill every process that works in *workspace*, and return how many there were.
 
-    Finds those that left their process group, and those an earlier, killed run left behind.
+    For what a supervisor could not do: where it was killed itself, or is not on Linux.
     """
     import psutil  # not before it is needed: it costs every start of pytest 20 ms
 

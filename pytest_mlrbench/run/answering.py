@@ -1,0 +1,81 @@
+"""The agent's part of a case: a workspace with the inputs, a run, a record of what it left."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from pytest_mlrbench.agents.base import Agent, Assignment
+from pytest_mlrbench.errors import AgentFault, SystemFault
+from pytest_mlrbench.run.faults import fault_record, internal_fault
+from pytest_mlrbench.run.folder import write_json
+from pytest_mlrbench.run.submission import SubmissionRecord, check_contract, digest_of
+from pytest_mlrbench.suites.select import Case
+from pytest_mlrbench.suites.stages import STAGES
+
+
+async def answer(
+    agent: Agent,
+    case: Case,
+    inputs: Mapping[str, Path],
+    folder: Path,
+    seconds: float | None,
+    key: dict[str, str | None],
+) -> SubmissionRecord | SystemFault:
+    """Have *agent* answer *case* in *folder*, and keep a record of how it ended.
+
+    :param inputs: path in the workspace → file.
+    :param seconds: how long it may take; null for the stage's own limit.
+    :param key: digests of what the submission depends on.
+    """
+    stage = STAGES[case.stage]
+    workspace = folder / "submission"
+    fault: AgentFault | None = None
+    start = time.monotonic()
+    digest, files = None, 0
+    try:
+        _lay_inputs(inputs, folder / "inputs", workspace)
+        work = Assignment(
+            stage=case.stage,
+            task_id=case.task.id,
+            repeat=case.repeat,
+            workspace=workspace.resolve(),
+            deadline=time.time() + (seconds or stage.timeout),
+            log=folder / "agent.log",
+        )
+        await agent.run(case, work)
+        if agent.has_files:
+            check_contract(workspace, stage)
+    except AgentFault as error:
+        fault = error
+    except SystemFault as error:
+        return error
+    except Exception as error:
+        return internal_fault("agent", error)
+    took = time.monotonic() - start
+    # Reviews come after the submission: one that is there already was put there by the agent.
+    shutil.rmtree(folder / "reviews", ignore_errors=True)
+    if agent.has_files and not workspace.is_symlink():
+        try:
+            digest, files = digest_of(workspace)
+        except OSError as error:
+            fault = fault or AgentFault("unusable_output", f"the workspace is unreadable: {error}.")
+    record = SubmissionRecord(
+        digest=digest,
+        files=files,
+        seconds=took,
+        fault=None if fault is None else fault_record(fault),
+        key=key,
+    )
+    write_json(folder / "submission.json", record)
+    return record
+
+
+def _lay_inputs(inputs: Mapping[str, Path], pristine: Path, workspace: Path) -> None:
+    workspace.mkdir(parents=True)
+    for name, source in inputs.items():
+        for target in (pristine / name, workspace / name):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)

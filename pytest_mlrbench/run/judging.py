@@ -1,0 +1,89 @@
+"""The judges' part of a case: every review is kept as it comes, and a panel is whole or none."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_mlrbench.errors import SystemFault
+from pytest_mlrbench.judges.base import Judge, Reviewable
+from pytest_mlrbench.judges.review import UNUSABLE, Review
+from pytest_mlrbench.run.faults import fault_record, internal_fault
+from pytest_mlrbench.run.folder import read_model, write_json
+from pytest_mlrbench.run.result import FaultRecord, JudgeRecord
+
+#: Judge id → its review, or why there is none.
+Reviews = Mapping[str, Review | SystemFault]
+
+
+async def review_all(judges: Sequence[Judge], work: Reviewable, folder: Path) -> Reviews:
+    """Have all *judges* score a submission, at once; reviews are kept in *folder*."""
+    reviews = await asyncio.gather(*(_review(judge, work, folder) for judge in judges))
+    return dict(zip((judge.id for judge in judges), reviews, strict=True))
+
+
+async def _review(judge: Judge, work: Reviewable, folder: Path) -> Review | SystemFault:
+    path = folder / f"{judge.id}.json"
+    rubric = judge.rubric(work.case.stage)
+    origin: dict[str, Any] = {
+        "case": work.case.name,
+        "judge": judge.id,
+        "spec": judge.spec,
+        "judge_digest": judge.digest,
+        "rubric": rubric.name,
+        "rubric_digest": rubric.digest,
+        "submission_digest": work.digest,
+    }
+    kept = read_model(path, Review)
+    if kept and kept.model_dump(include=set(origin)) == origin:
+        return kept
+    start = time.monotonic()
+    try:
+        answer = await judge.review(work)
+        given, wanted = set(answer.dimensions), set(rubric.names(work.case.stage))
+        if given != wanted:
+            odd = ", ".join(sorted(given ^ wanted))
+            raise SystemFault(UNUSABLE, f"the answer does not fit its rubric in {odd}.")
+        review = Review(**origin, answer=answer, seconds=time.monotonic() - start)
+        write_json(path, review)
+    except SystemFault as error:
+        return error
+    except Exception as error:
+        return internal_fault(f"judge {judge.id}", error)
+    return review
+
+
+def complete(reviews: Reviews) -> list[Review]:
+    """Return the usable reviews."""
+    return [review for review in reviews.values() if isinstance(review, Review)]
+
+
+def panel_fault(reviews: Reviews) -> FaultRecord | None:
+    """A panel with a judge missing is not a smaller panel: the case is not measured."""
+    faults = {name: review for name, review in reviews.items() if isinstance(review, SystemFault)}
+    if not faults:
+        return None
+    message = "; ".join(f"judge {name}: {fault.message}" for name, fault in faults.items())
+    return fault_record(SystemFault(next(iter(faults.values())).cause, message))
+
+
+def judge_record(judge: Judge, review: Review | SystemFault) -> JudgeRecord:
+    """Return what the case's result says of one judge."""
+    if isinstance(review, SystemFault):
+        return JudgeRecord(spec=judge.spec, fault=fault_record(review))
+    answer = review.answer
+    return JudgeRecord(
+        spec=judge.spec,
+        overall=answer.overall.score,
+        scores={name: scored.score for name, scored in answer.dimensions.items()},
+        confidence=answer.confidence,
+        hallucination=answer.hallucination,
+    )
+
+
+def slowest(reviews: Reviews) -> float | None:
+    """Judges work side by side, so the panel took as long as its slowest judge, in seconds."""
+    return max((r.seconds for r in complete(reviews) if r.seconds is not None), default=None)
