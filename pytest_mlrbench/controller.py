@@ -28,7 +28,7 @@ class Controller(ActiveRun):
         self.resumed: set[str] = set()
         self.seconds: dict[str, float] = {}
         self.on_demand = config.getoption("dist", "no") == "load"
-        if config.option.setuponly:
+        if config.option.setuponly and not config.option.setupplan:
             raise pytest.UsageError(
                 "--setup-only would run agents and judge nothing: leave it out."
             )

@@ -97,6 +97,8 @@ def read_options(config: pytest.Config) -> Options:
     for name, kind, _ in _BOTH:
         given = config.getoption(f"mlr_{name.replace('-', '_')}")
         bases[name] = start
+        if given == "":  # as from --mlr-agent=$AGENT where the variable is not set
+            raise pytest.UsageError(f"--mlr-{name} is empty: give it a value, or leave it out.")
         if given is None:
             given = _from_ini(config, "mlr_" + name.replace("-", "_"), kind)
             bases[name] = ini_folder if given else start
@@ -132,7 +134,7 @@ def read_options(config: pytest.Config) -> Options:
 def _from_ini(config: pytest.Config, key: str, kind: str) -> Any:
     try:
         return config.getini(key)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, pytest.UsageError) as error:
         raise pytest.UsageError(f"{key} in {config.inipath}: {error}") from None
 
 

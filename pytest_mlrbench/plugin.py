@@ -13,6 +13,7 @@ import pytest
 
 from pytest_mlrbench.options import add_options
 from pytest_mlrbench.resources import shipped
+from pytest_mlrbench.suites.stages import STAGES
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
     """Run the shipped tests where no path says otherwise, and accept their ids in short form."""
     known = early_config.known_args_namespace
-    if not getattr(known, "mlr_stage", None):
+    if getattr(known, "mlr_stage", None) is None:
         return
     start = early_config.invocation_params.dir
     benchmarks = shipped("benchmarks")
@@ -46,7 +47,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """With ``--mlr-stage``, register the object that does the work here."""
-    if not config.getoption("mlr_stage"):
+    # Always, or a module of the user's with our tests could not be read under --strict-markers.
+    for stage in STAGES:
+        config.addinivalue_line("markers", f"{stage}: cases of MLR-Bench's stage {stage}")
+    if config.getoption("mlr_stage") is None:
         for option in ("resume", "rerun", "json"):
             if config.getoption(f"mlr_{option}"):
                 raise pytest.UsageError(f"--mlr-{option} does nothing without --mlr-stage: add it.")
@@ -65,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without ``--mlr-stage``, leave out our tests that a module of the user's own has imported."""
-    if config.getoption("mlr_stage"):
+    if config.getoption("mlr_stage") is not None:
         return
     ours = [item for item in items if "mlr_result" in getattr(item, "fixturenames", ())]
     if ours:

@@ -39,8 +39,6 @@ class ActiveRun:
             raise pytest.UsageError(str(error)) from None
         config.stash[fixtures.ACTIVE] = self
         config.pluginmanager.register(fixtures, "mlrbench-fixtures")
-        for stage in STAGES:
-            config.addinivalue_line("markers", f"{stage}: cases of MLR-Bench's stage {stage}")
         before = signal.signal(signal.SIGTERM, _interrupt)
 
         def restore() -> None:
@@ -148,9 +146,11 @@ class ActiveRun:
         return report
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+    def pytest_report_teststatus(self, report: object) -> tuple[str, str, str] | None:
         """Put the score into the status word."""
-        if hasattr(report, "wasxfail") or report.when == "teardown":
+        if not isinstance(report, pytest.TestReport) or hasattr(report, "wasxfail"):
+            return None  # a module that could not be collected is reported here too
+        if report.when == "teardown":
             return None
         found: dict[str, Any] = dict(report.user_properties)
         verdict = found.get("mlr.verdict")

@@ -115,8 +115,10 @@ class Bench:
     def run(self, *options: str, code: int = 1, **variables: str) -> str:
         """Run pytest; *code* is the exit code it must have. Return what it printed."""
         self.calls_file.write_text("")
-        # Workers, and what is to be killed, need a process of their own; the rest is faster here.
-        start = self._spawned if code < 0 or "-n" in options else self._here
+        # A process of its own is needed for workers, for what is to be killed, and where suites and
+        # rubrics have changed, which a process reads once. The rest is faster in this one.
+        spawn = code < 0 or {"-n", "-p", "--mlr-rubrics=rubrics", OWN_SUITE} & {*options}
+        start = self._spawned if spawn else self._here
         found, out = start(self.command(*options), self.environment(variables))
         assert found == code, out
         return out
@@ -183,6 +185,8 @@ def verdicts(bench: Bench) -> dict[str, str]:
     return {task: result.verdict for task, result in bench.results.items()}
 
 
+OWN_SUITE = "--mlr-suite=path:suite"
+#: The verdicts of the agent and the judge.
 FIRST = dict(zip(TASKS, ["fail", "fail", *["pass"] * 4], strict=True))
 
 
@@ -352,7 +356,7 @@ def own_suite(bench: Bench) -> str:
     rows = "".join(f"{task},{task}\n" for task in TASKS[:3])
     lay(bench.path / "suite", {"suite.yaml": "name: own\n", "tasks.csv": f"id,title\n{rows}"})
     lay(bench.path / "suite", {f"tasks/{task}.md": f"# {task}\n" for task in TASKS[:3]})
-    return "--mlr-suite=path:suite"
+    return OWN_SUITE
 
 
 def test_other_inputs(bench: Bench) -> None:

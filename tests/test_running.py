@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import pytest_mlrbench
 from pytest_mlrbench.resources import shipped
 from pytest_mlrbench.run import folder as folder_module
 
@@ -259,7 +258,7 @@ def test_strict_markers_know_the_stages(repo: Repository) -> None:
 
 def test_the_settings_of_this_repository_need_no_other_plugin(repo: Repository) -> None:
     """The first command of the README installs no plugin but ours."""
-    shutil.copy(Path(pytest_mlrbench.__file__).parents[1] / "pyproject.toml", repo.path)
+    shutil.copy(Path(__file__).parents[1] / "pyproject.toml", repo.path)
     others = ("randomly", "asyncio", "hypothesispytest")
     repo.set_addopts(" ".join(f"-p no:{name}" for name in others))
     result = repo.measure()

@@ -11,7 +11,7 @@ from pytest_mlrbench.agents.base import Agent, Assignment
 from pytest_mlrbench.errors import AgentFault, SystemFault
 from pytest_mlrbench.run.faults import fault_record, internal_fault
 from pytest_mlrbench.run.folder import write_json
-from pytest_mlrbench.run.submission import SubmissionRecord, check_contract, digest_of
+from pytest_mlrbench.run.submission import SubmissionRecord, check_contract, digest_of, stamp_of
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
 
@@ -34,7 +34,7 @@ async def answer(
     workspace = folder / "submission"
     fault: AgentFault | None = None
     start = time.monotonic()
-    digest, files = None, 0
+    digest, files, stamp = None, 0, None
     try:
         _lay_inputs(inputs, folder / "inputs", workspace)
         work = Assignment(
@@ -60,11 +60,13 @@ async def answer(
     if agent.has_files and not workspace.is_symlink():
         try:
             digest, files = digest_of(workspace)
+            stamp = stamp_of(workspace)
         except OSError as error:
             fault = fault or AgentFault("unusable_output", f"the workspace is unreadable: {error}.")
     record = SubmissionRecord(
         digest=digest,
         files=files,
+        stamp=stamp,
         seconds=took,
         fault=None if fault is None else fault_record(fault),
         key=key,

@@ -23,7 +23,7 @@ from pytest_mlrbench.run.judging import (
     slowest,
 )
 from pytest_mlrbench.run.result import CaseResult, FaultRecord
-from pytest_mlrbench.run.submission import SubmissionRecord
+from pytest_mlrbench.run.submission import SubmissionRecord, is_unchanged
 from pytest_mlrbench.run.thresholds import Threshold
 from pytest_mlrbench.sandbox.local import reap
 from pytest_mlrbench.suites.rubrics import Rubric
@@ -103,13 +103,16 @@ class Engine:
         if not folder.exists():
             return None
         result = read_model(folder / "result.json", CaseResult)
-        if result and not (why := self._why_not(result, key)):
-            return result
+        submission = read_model(folder / "submission.json", SubmissionRecord)
+        intact = submission is None or is_unchanged(folder / "submission", submission)
+        if result:
+            why = self._why_not(result, key) if intact else "the submission changed"
+            if not why:
+                return result
+            self._stale[case.name] = why
         # An agent that a killed session left behind must not write into what comes next.
         reap(folder / "submission")
-        if result:
-            self._stale[case.name] = why
-        if self._keeps_submission(folder, result, key):
+        if submission and intact and self._keeps(submission, result, key):
             (folder / "result.json").unlink(missing_ok=True)
         else:
             self.folder.supersede(folder)
@@ -128,11 +131,10 @@ class Engine:
                 return f"the {name} changed"
         return ""
 
-    def _keeps_submission(
-        self, folder: Path, result: CaseResult | None, key: Mapping[str, str | None]
+    def _keeps(
+        self, submission: SubmissionRecord, result: CaseResult | None, key: Mapping[str, str | None]
     ) -> bool:
-        submission = read_model(folder / "submission.json", SubmissionRecord)
-        if submission is None or (self.rerun == "failed" and result and result.verdict == "fail"):
+        if self.rerun == "failed" and result and result.verdict == "fail":
             return False
         return submission.key == self._submission_key(key) and None not in submission.key.values()
 
