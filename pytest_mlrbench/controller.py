@@ -20,6 +20,10 @@ from pytest_mlrbench.sandbox.local import reap
 from pytest_mlrbench.session import ActiveRun
 
 
+#: What xdist calls the phase in which a worker has died.
+CRASH = "???"
+
+
 class Controller(ActiveRun):
     """Prepares the run, hands it to xdist's workers if there are any, and reports it."""
 
@@ -28,6 +32,10 @@ class Controller(ActiveRun):
         self.resumed: set[str] = set()
         self.seconds: dict[str, float] = {}
         self.on_demand = config.getoption("dist", "no") == "load"
+        if config.getoption("dist", "no") == "each":
+            raise pytest.UsageError(
+                "--dist=each would run every case in every worker: leave it out."
+            )
         if config.option.setuponly and not config.option.setupplan:
             raise pytest.UsageError(
                 "--setup-only would run agents and judge nothing: leave it out."
@@ -99,12 +107,25 @@ class Controller(ActiveRun):
 
     # Reports
 
+    @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note which cases were on disk already."""
-        if report.when == "setup":
-            found: dict[str, Any] = dict(report.user_properties)
-            if found.get("mlr.resumed"):
-                self.resumed.add(found["mlr.case"])
+        """Note which cases were on disk already, and complete the report of a crash."""
+        found: dict[str, Any] = dict(report.user_properties)
+        if report.when == "setup" and found.get("mlr.resumed"):
+            self.resumed.add(found["mlr.case"])
+        if report.when == CRASH and "mlr.case" in found:
+            # JUnit takes the properties from the report of the teardown, which never came.
+            end = pytest.TestReport(
+                nodeid=report.nodeid,
+                location=report.location,
+                keywords={},
+                outcome="passed",
+                longrepr=None,
+                when="teardown",
+                user_properties=report.user_properties,
+            )
+            end.node = getattr(report, "node", None)  # type: ignore[attr-defined]
+            self.config.hook.pytest_runtest_logreport(report=end)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:

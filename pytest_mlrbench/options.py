@@ -97,7 +97,9 @@ def read_options(config: pytest.Config) -> Options:
     for name, kind, _ in _BOTH:
         given = config.getoption(f"mlr_{name.replace('-', '_')}")
         bases[name] = start
-        if given == "":  # as from --mlr-agent=$AGENT where the variable is not set
+        if (
+            isinstance(given, str) and not given.strip()
+        ):  # as from --mlr-agent=$AGENT where the variable is not set
             raise pytest.UsageError(f"--mlr-{name} is empty: give it a value, or leave it out.")
         if given is None:
             given = _from_ini(config, "mlr_" + name.replace("-", "_"), kind)

@@ -22,15 +22,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> None:
     """Run the shipped tests where no path says otherwise, and accept their ids in short form."""
-    known = early_config.known_args_namespace
-    if getattr(known, "mlr_stage", None) is None:
+    if getattr(early_config.known_args_namespace, "mlr_stage", None) is None:
         return
+    # argparse would take a path behind the bare option for its value.
+    args[:] = ["--mlr-resume=last" if word == "--mlr-resume" else word for word in args]
+    # Words behind an option are among the unknown ones before pytest 9.
+    known, unknown = parser.parse_known_and_unknown_args(args)
+    words = [*known.file_or_dir, *(word for word in unknown if not word.startswith("-"))]
     start = early_config.invocation_params.dir
     benchmarks = shipped("benchmarks")
     has_path = False
-    for word in known.file_or_dir:
+    for word in words:
         path = word.partition("::")[0]
         if (start / path).exists():
             has_path = True

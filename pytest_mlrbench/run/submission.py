@@ -24,7 +24,7 @@ class SubmissionRecord(BaseModel):
     digest: str | None
     files: int
     #: SHA-256 over names, sizes and times: while it holds, the digest need not be computed again.
-    stamp: str | None
+    stamp: str | None = None
     seconds: float
     fault: FaultRecord | None
     #: Named digests of what the submission depends on.
