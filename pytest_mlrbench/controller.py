@@ -62,7 +62,6 @@ class Controller(ActiveRun):
             self.seconds = _seconds(RunFolder(runs[-1])) if runs else {}
             folder = RunFolder.create(options.out)
             folder.acquire(alone=True)
-        folder.select({})
         write_json(folder.path / "run.json", RunRecord.of(folder.run_id, self.plan, earlier))
         return folder
 
@@ -80,7 +79,7 @@ class Controller(ActiveRun):
         # A broken test module is told by pytest; that nothing was collected follows from it.
         if not tests and not session.testsfailed:
             self.refuse_empty()
-        if self.folder:
+        if self.folder and tests:
             self.folder.select(tests)
 
     @pytest.hookimpl(optionalhook=True)
@@ -102,7 +101,7 @@ class Controller(ActiveRun):
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
         """With workers, the first that has collected says whether there are cases."""
-        if self.folder and not self.folder.selection():
+        if self.folder and not set(ids) & set(self.folder.selection().values()):
             self.refuse_empty()
 
     # Reports

@@ -36,7 +36,7 @@ class Worker(ActiveRun):
 
     def collected(self, session: pytest.Session, tests: dict[str, str]) -> None:
         """Tell the controller, through the run folder, and offer the idle slot."""
-        if self.folder:
+        if self.folder and tests:
             self.folder.select(tests)
         if self._applies(session.items):
             session.items.append(IdleItem.from_parent(session, name="idle"))
