@@ -54,6 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--json", type=Path, metavar="FILE", help="write the JSON report")
     report.set_defaults(run=_report)
 
+    rubrics = commands.add_parser("rubrics", help="list what is scored in each stage")
+    rubrics.set_defaults(run=_rubrics)
+
     published = commands.add_parser("published", help="the published results").add_subparsers(
         required=True, metavar="list|check"
     )
@@ -67,12 +70,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _tasks_list(arguments: argparse.Namespace) -> int:
-    from pytest_mlrbench.suites.tasks import load_suite, suite_names
+    from pytest_mlrbench.suites.tasks import load_suite, share, suite_names
 
     if not arguments.suite:
         for name in suite_names():
             suite = load_suite(name)
-            print(f"{name:14}{suite.share:34}{suite.title}")
+            part = share(len(suite.tasks), len(suite.tasks), suite.benchmark)
+            print(f"{name:14}{part:34}{suite.title}")
         return 0
     suite = load_suite(arguments.suite, Path.cwd())
     width = max(len(task.id) for task in suite.tasks)
@@ -105,6 +109,16 @@ def _tasks_show(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _rubrics(arguments: argparse.Namespace) -> int:
+    from pytest_mlrbench.suites.rubrics import rubric
+    from pytest_mlrbench.suites.stages import STAGES
+
+    for stage in STAGES:
+        for found in (rubric(stage), rubric("checklist")):
+            print(f"{stage:11} {found.name:11} {', '.join((*found.names(stage), 'overall'))}")
+    return 0
+
+
 def _report(arguments: argparse.Namespace) -> int:
     from pytest_mlrbench.report.document import Report
     from pytest_mlrbench.report.junit import junit
@@ -113,8 +127,7 @@ def _report(arguments: argparse.Namespace) -> int:
 
     folder = RunFolder(arguments.folder.resolve())
     report = Report.of(folder)
-    results = {result.case: result for result in report.cases}
-    print("\n".join(summary_lines(report.run, report.summary, results)))
+    print("\n".join(summary_lines(report)))
     try:
         if arguments.json:
             write_json(arguments.json, report)

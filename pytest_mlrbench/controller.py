@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +18,6 @@ from pytest_mlrbench.run.result import CaseResult, FaultRecord
 from pytest_mlrbench.sandbox.local import reap
 from pytest_mlrbench.session import ActiveRun
 
-
 #: What xdist calls the phase in which a worker has died.
 CRASH = "???"
 
@@ -29,7 +27,9 @@ class Controller(ActiveRun):
 
     def __init__(self, config: pytest.Config) -> None:
         super().__init__(config)
-        self.resumed: set[str] = set()
+        #: Names of this session's cases, and of those that were on disk before.
+        self.seen: set[str] = set()
+        self.reused: set[str] = set()
         self.seconds: dict[str, float] = {}
         self.on_demand = config.getoption("dist", "no") == "load"
         if config.getoption("dist", "no") == "each":
@@ -110,8 +110,10 @@ class Controller(ActiveRun):
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note which cases were on disk already, and complete the report of a crash."""
         found: dict[str, Any] = dict(report.user_properties)
-        if report.when == "setup" and found.get("mlr.resumed"):
-            self.resumed.add(found["mlr.case"])
+        if report.when in ("setup", CRASH) and "mlr.case" in found:
+            self.seen.add(found["mlr.case"])
+            if found["mlr.resumed"]:
+                self.reused.add(found["mlr.case"])
         if report.when == CRASH and "mlr.case" in found:
             # JUnit takes the properties from the report of the teardown, which never came.
             end = pytest.TestReport(
@@ -178,7 +180,8 @@ class Controller(ActiveRun):
         """Say what is run, on what share of the benchmark, and where it is kept."""
         lines = self.plan.describe()
         if self.folder:
-            lines.append(f"mlrbench: run folder {self.folder.shown_path}")
+            resumed = ", resumed" if self.plan.options.resume else ""
+            lines.append(f"mlrbench: run folder {self.folder.shown_path}{resumed}")
         return lines
 
     @pytest.hookimpl(tryfirst=True)
@@ -194,9 +197,9 @@ class Controller(ActiveRun):
         if self.folder is None or not self.folder.selection():
             return
         report = self.report
-        results: Mapping[str, CaseResult] = {result.case: result for result in report.cases}
         terminalreporter.write_sep("=", "mlrbench")
-        for line in summary_lines(report.run, report.summary, results, self.resumed):
+        session = len(self.seen) if self.plan.options.resume else None
+        for line in summary_lines(report, self.reused, session):
             terminalreporter.write_line(line)
         terminalreporter.write_line(f"run folder: {self.folder.shown_path}")
         if self.plan.options.json:

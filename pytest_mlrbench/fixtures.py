@@ -10,10 +10,11 @@ import pytest
 
 from pytest_mlrbench.agents.function import as_agent
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.judges.base import Judge
+from pytest_mlrbench.judges.base import Judge, as_judges
 from pytest_mlrbench.report.properties import properties
 from pytest_mlrbench.run.engine import Engine
 from pytest_mlrbench.run.folder import RunFolder
+from pytest_mlrbench.run.plan import FIXTURE
 from pytest_mlrbench.run.result import CaseResult
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.verdict import NotMeasured
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 
 #: Where the run's object is kept.
 ACTIVE: pytest.StashKey[ActiveRun] = pytest.StashKey()
+
+
+_NO_FIXTURE = (
+    "--mlr-{0}=fixture needs a fixture mlr_{1} of your own, in a conftest.py that pytest reads for"
+    " these tests: name the path of a module that imports pytest_mlrbench.stage_tests."
+)
+_NOT_SAID = "your fixture mlr_{1} takes the place of --mlr-{0}={2}: say --mlr-{0}=fixture."
 
 
 @pytest.fixture(scope="session")
@@ -37,19 +45,21 @@ def mlr_run(pytestconfig: pytest.Config) -> RunFolder:
 @pytest.fixture(scope="session")
 def mlr_agent(pytestconfig: pytest.Config) -> object:
     """Who answers. Override it with an agent, or a function (async or not) of one assignment."""
-    agent = pytestconfig.stash[ACTIVE].plan.agent
-    if agent is None:
-        raise pytest.UsageError("--mlr-agent=fixture needs a fixture mlr_agent of your own.")
-    return agent
+    active = pytestconfig.stash[ACTIVE]
+    active.wrapped.add("agent")
+    if active.plan.agent is None:
+        raise pytest.UsageError(_NO_FIXTURE.format("agent", "agent"))
+    return active.plan.agent
 
 
 @pytest.fixture(scope="session")
 def mlr_judges(pytestconfig: pytest.Config) -> Sequence[Judge]:
     """The panel. Override it with judges of your own."""
-    judges = pytestconfig.stash[ACTIVE].plan.judges
-    if not judges:
-        raise pytest.UsageError("--mlr-judge=fixture needs a fixture mlr_judges of your own.")
-    return judges
+    active = pytestconfig.stash[ACTIVE]
+    active.wrapped.add("judge")
+    if not active.plan.judges:
+        raise pytest.UsageError(_NO_FIXTURE.format("judge", "judges"))
+    return active.plan.judges
 
 
 @pytest.fixture(scope="session")
@@ -64,14 +74,18 @@ def mlr_engine(
     pytestconfig: pytest.Config, mlr_run: RunFolder, mlr_agent: object, mlr_judges: Sequence[Judge]
 ) -> Engine:
     """What measures a case."""
-    plan = pytestconfig.stash[ACTIVE].plan
-    options = plan.options
+    active = pytestconfig.stash[ACTIVE]
+    plan, options = active.plan, active.plan.options
     try:
         agent = as_agent(mlr_agent)
         if agent is not plan.agent:
+            if options.agent != FIXTURE and "agent" not in active.wrapped:
+                raise InputError(_NOT_SAID.format("agent", "agent", options.agent))
             agent.prepare(plan.cases)
-        for judge in mlr_judges:
+        for judge in as_judges(mlr_judges):
             if judge not in plan.judges:
+                if options.judge != (FIXTURE,) and "judge" not in active.wrapped:
+                    raise InputError(_NOT_SAID.format("judge", "judges", options.judge[0]))
                 plan.check_rubrics(judge)
                 judge.prepare(agent, plan.cases)
     except InputError as error:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from pytest_mlrbench.resources import shipped
+
 #: Options that are also ini keys (``--mlr-suite`` → ``mlr_suite``): name, ini type, help.
 _BOTH = (
     ("suite", "string", "suite of tasks: mini, mlrbench-10, mlrbench, or path:DIR (default: mini)"),
@@ -123,7 +125,7 @@ def read_options(config: pytest.Config) -> Options:
         agent_version=values["agent_version"] or "",
         judge=tuple(values["judge"]) or ("checklist",),
         threshold=tuple(values["threshold"]),
-        out=bases["out"] / (values["out"] or ".mlrbench/runs"),
+        out=bases["out"] / values["out"] if values["out"] else config.rootpath / ".mlrbench/runs",
         timeout=_seconds(values["timeout"]) if values["timeout"] else None,
         rubrics=_folder(bases["rubrics"], values["rubrics"]),
         resume=config.getoption("mlr_resume") or "",
@@ -137,7 +139,8 @@ def _from_ini(config: pytest.Config, key: str, kind: str) -> Any:
     try:
         return config.getini(key)
     except (TypeError, ValueError, pytest.UsageError) as error:
-        raise pytest.UsageError(f"{key} in {config.inipath}: {error}") from None
+        what = "must be a whole number" if kind == "int" else "cannot be read"
+        raise pytest.UsageError(f"{key} in {config.inipath} {what}: {error}.") from None
 
 
 def _seconds(text: str) -> float:
@@ -159,4 +162,12 @@ def _folder(base: Path, name: str | None) -> Path | None:
         return None
     if not (base / name).is_dir():
         raise pytest.UsageError(f"--mlr-rubrics: there is no folder {base / name}.")
+    known = {path.name for path in shipped("rubrics").glob("*.yaml")}
+    given = {path.name for path in (base / name).iterdir()}
+    if not given or given - known:
+        odd = ", ".join(sorted(given - known)) or "nothing"
+        raise pytest.UsageError(
+            f"--mlr-rubrics: {base / name} holds {odd}; rubrics are called"
+            f" {', '.join(sorted(known))}."
+        )
     return base / name

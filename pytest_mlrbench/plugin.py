@@ -40,9 +40,9 @@ def pytest_load_initial_conftests(
         path = word.partition("::")[0]
         if (start / path).exists():
             has_path = True
-        elif Path(path).name == path and (benchmarks / path).is_file():
-            # The id as it is printed where the package is installed outside the root folder.
-            args[args.index(word)] = str(benchmarks / word)
+        elif (benchmarks / Path(path).name).is_file():
+            # The id as it is printed: short, or below a root folder that is not the current one.
+            args[args.index(word)] = str(benchmarks / Path(path).name) + word[len(path) :]
             has_path = True
     # A word that is no path is the value of an option which a conftest.py is yet to define.
     if not has_path and not getattr(known, "pyargs", False):
@@ -57,9 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
     for stage in STAGES:
         config.addinivalue_line("markers", f"{stage}: cases of MLR-Bench's stage {stage}")
     if config.getoption("mlr_stage") is None:
-        for option in ("resume", "rerun", "json"):
-            if config.getoption(f"mlr_{option}"):
-                raise pytest.UsageError(f"--mlr-{option} does nothing without --mlr-stage: add it.")
+        # In addopts they are settings that wait for a run; typed, one was meant.
+        typed = [word for word in config.invocation_params.args if word.startswith("--mlr-")]
+        if typed and not hasattr(config, "workerinput"):
+            option = typed[0].partition("=")[0]
+            raise pytest.UsageError(f"{option} does nothing without --mlr-stage: add it.")
         return
     if sys.platform == "win32":
         raise pytest.UsageError("pytest-mlrbench needs Linux or macOS; on Windows use WSL.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import signal
 from collections.abc import Generator
@@ -33,6 +34,8 @@ class ActiveRun:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
+        #: Which of the options "agent" and "judge" the fixtures in force have asked for.
+        self.wrapped: set[str] = set()
         try:
             self.plan = Plan.make(read_options(config))
         except InputError as error:
@@ -94,6 +97,17 @@ class ActiveRun:
         )
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """In the order of research. What reorders on purpose (``--ff``, shuffling) comes after."""
+        cases = [case_of(item) for item in items]
+        if all(cases):
+            order = {stage: number for number, stage in enumerate(STAGES)}
+            by_item = {
+                item: order[case.stage] for item, case in zip(items, cases, strict=True) if case
+            }
+            items.sort(key=by_item.__getitem__)
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Make sure that there is something to measure, each case once, and say what."""
         tests: dict[str, str] = {}
@@ -116,12 +130,22 @@ class ActiveRun:
 
         :raises pytest.UsageError: always.
         """
-        paths = ", ".join(str(arg) for arg in self.config.args) or "no path"
+        words = [str(arg) for arg in self.config.args]
+        ids = [word.partition("[")[2].rstrip("]") for word in words if "::" in word and "[" in word]
+        known = {case.test_id: case for case in self.plan.cases}
+        hint = "Check -k, -m and --deselect."
+        if ids and ids[0] not in known:
+            close = difflib.get_close_matches(ids[0], known, n=1)
+            hint = f"There is no case {ids[0]!r}" + (
+                f": did you mean {close[0]!r}?" if close else "."
+            )
+        elif words and not any(word.startswith(str(shipped("benchmarks"))) for word in words):
+            files = " ".join(f"test_mlr_{stage}.py" for stage in self.plan.stages)
+            hint += f" These paths, perhaps from addopts, have none of our tests: add {files}."
+        number = len(self.plan.cases)
         raise pytest.UsageError(
-            f"--mlr-stage={self.plan.options.stage} has collected none of its"
-            f" {len(self.plan.cases)} cases from {paths}. Check -k, -m and --deselect; where a path"
-            " comes from addopts or a positional value, name the tests too: "
-            + " ".join(f"test_mlr_{stage}.py" for stage in self.plan.stages)
+            f"--mlr-stage={','.join(self.plan.stages)} has collected none of its {number} case"
+            f"{'s' * (number != 1)} from {', '.join(words) or 'no path'}. {hint}"
         )
 
     # Reports

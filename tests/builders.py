@@ -8,21 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from files import lay
 
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.panel import combine
 from pytest_mlrbench.judges.review import Answer, OverallScored, Review, Scored
 from pytest_mlrbench.run.folder import RunFolder, write_json
-from pytest_mlrbench.run.record import RunRecord, Session, SuiteRecord
+from pytest_mlrbench.run.record import RunRecord, Selection, Session, SuiteRecord
 from pytest_mlrbench.run.result import CaseResult, FaultRecord, JudgeRecord
 from pytest_mlrbench.run.thresholds import Threshold
 from pytest_mlrbench.suites.rubrics import rubric
 from pytest_mlrbench.suites.tasks import Suite, Task, load_suite
 
-# A slow machine is no fault of the code.
-settings.register_profile("tests", deadline=None, max_examples=60)
-settings.load_profile("tests")
+__all__ = ["lay"]
 
 NO_OUTPUT = FaultRecord(blame="agent", cause="no_output", message="the agent left no idea.md.")
 NO_REVIEW = FaultRecord(blame="system", cause="no_review", message="judge anna: no review.")
@@ -38,15 +36,6 @@ def one_sentence(*words: str) -> Iterator[None]:
     assert message.endswith((".", "?"))
     for word in words:
         assert word in message
-
-
-def lay(folder: Path, files: Mapping[str, str]) -> Path:
-    """Write *files* (relative path → text) under *folder*."""
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    return folder
 
 
 # Suites
@@ -155,15 +144,8 @@ def make_run_record(run: str = "run", stages: tuple[str, ...] = ("idea",)) -> Ru
     """What ``run.json`` holds."""
     return RunRecord(
         run=run,
-        suite=SuiteRecord(
-            name="small",
-            digest="suite",
-            tasks=3,
-            selected=3,
-            share="3 tasks, no part of MLR-Bench",
-            benchmark=None,
-            benchmark_tasks=None,
-        ),
+        suite=SuiteRecord(name="small", digest="suite", tasks=3, benchmark=None),
+        selection=Selection(tasks=(), limit=None, sample=None, seed=0),
         stages=stages,
         repeats=1,
         agent="cmd:./agent.sh",

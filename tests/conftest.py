@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 import pytest
-from builders import lay
+from files import lay
 
 # Sessions inside this process find it loaded already, which is most of what a session takes.
 import pytest_mlrbench.controller  # noqa: F401
 from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.run.folder import RunFolder
+
+# pytest reads this file whenever it is started in the root folder, for the shipped tests as well:
+# there, nothing that is installed for development only may be needed.
+with contextlib.suppress(ImportError):
+    from hypothesis import settings
+
+    # A slow machine is no fault of the code.
+    settings.register_profile("tests", deadline=None, max_examples=60)
+    settings.load_profile("tests")
 
 # Not in the root folder's conftest.py, which is read wherever the shipped tests are run.
 pytest_plugins = ["pytester"]

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -307,7 +307,12 @@ HOSTILE = {
 @pytest.mark.parametrize(
     "script",
     [
-        *(pytest.param(script, id=name) for name, script in HOSTILE.items()),
+        *(
+            pytest.param(
+                script, id=name, marks=[pytest.mark.slow] if name in ("folders", "loops") else []
+            )
+            for name, script in HOSTILE.items()
+        ),
         pytest.param(
             "for f in $all; do truncate -s 1G $f; done", id="huge", marks=pytest.mark.slow
         ),
@@ -384,8 +389,14 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 @linux
 @pytest.mark.parametrize(
     "script",
-    ["chmod 000 idea.md", "chmod 000 other", "chmod 000 d", "chmod 000 .", "chmod 000 task.md"],
-    ids=["idea", "another file", "folder", "workspace", "task"],
+    [
+        "chmod 000 idea.md",
+        "chmod 000 .",
+        *(
+            pytest.param(f"chmod 000 {name}", marks=pytest.mark.slow)
+            for name in ("other", "d", "task.md")
+        ),
+    ],
 )
 def test_files_made_unreadable_are_the_agents_fault_if_anyones(tmp_path: Path, script: str) -> None:
     """As root everything can be read, so these sessions run with less power."""
@@ -445,16 +456,12 @@ def test_an_agent_that_never_ends(tmp_path: Path, marked: Marked) -> None:
     assert log_of(tmp_path) == "begun\n"
 
 
-def test_the_time_that_was_given_is_the_time_that_is_told(tmp_path: Path) -> None:
-    result = measure(tmp_path, "trap '' TERM; sleep 100 & wait; sleep 100", timeout=0.7)
-    assert_fault(result, "timeout", "within 1 s")
-
-
 def test_an_agent_that_ignores_sigterm(tmp_path: Path, marked: Marked) -> None:
     start = time.monotonic()
     script = f"trap '' TERM INT HUP; while :; do sleep {marked.seconds}; done"
-    assert_fault(measure(tmp_path, script, timeout=0.5), "timeout")
-    assert time.monotonic() - start < 0.5 + GRACE + 5
+    # The time that was given is the time that is told, not the grace that follows.
+    assert_fault(measure(tmp_path, script, timeout=0.7), "timeout", "within 1 s")
+    assert time.monotonic() - start < 0.7 + GRACE + 5
     marked.assert_gone()
 
 
@@ -489,7 +496,15 @@ def test_a_daemon_does_not_outlive_its_agent(tmp_path: Path, marked: Marked, dae
     marked.assert_gone()
 
 
-@pytest.mark.parametrize("daemon", DAEMONS.values(), ids=DAEMONS)
+@pytest.mark.parametrize(
+    "daemon",
+    [
+        pytest.param(
+            daemon, id=name, marks=[] if name == "no mark keeping stdout" else pytest.mark.slow
+        )
+        for name, daemon in DAEMONS.items()
+    ],
+)
 def test_a_daemon_does_not_outlive_the_deadline(
     tmp_path: Path, marked: Marked, daemon: str
 ) -> None:
@@ -723,8 +738,8 @@ def test_a_python_agent_that_cannot_be_imported_is_refused_before_the_first_case
 def mine(tmp_path: Path, name: str) -> FunctionAgent:
     namespace: dict[str, Any] = {"__name__": "mine", "__file__": str(tmp_path / "mine.py")}
     exec(compile(PYTHON, "mine.py", "exec"), namespace)
-    function: Callable[[Assignment], Any] = namespace[name.partition(".")[0]]
-    return FunctionAgent(getattr(function, "later") if "." in name else function)
+    function = namespace[name.partition(".")[0]]
+    return FunctionAgent(function.later if "." in name else function)
 
 
 @pytest.fixture
@@ -829,7 +844,9 @@ EXPECTED = dict(
 )
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])
+@pytest.mark.parametrize(
+    "workers", [pytest.param((), marks=pytest.mark.slow), ("-n", "2")], ids=["serial", "workers"]
+)
 def test_the_remaining_cases_are_run(tmp_path: Path, workers: tuple[str, ...]) -> None:
     lay(tmp_path, {"agent.sh": ASSORTED, "pytest.ini": INI})
     done = session(
@@ -869,7 +886,7 @@ def test_the_variables_and_the_folder_of_a_command(tmp_path: Path) -> None:
             "tools/agent.sh": "env -0 > environment; pwd -P > where; cat > input; "
             'for word; do echo "$word"; done > words\n' + IDEA,
             "tools/more.txt": "",
-            "pytest.ini": "[pytest]\nmlr_agent = cmd:sh tools/agent.sh tools/more.txt none.txt -x\n",
+            "pytest.ini": INI + "mlr_agent = cmd:sh tools/agent.sh tools/more.txt none.txt -x\n",
             "below/.keep": "",
         },
     )
@@ -887,7 +904,7 @@ def test_the_variables_and_the_folder_of_a_command(tmp_path: Path) -> None:
         MY_OWN="kept",
         MLR_TASK_ID="not this",
     )
-    workspaces = sorted(tmp_path.glob("below/.mlrbench/runs/*/cases/idea/*/r*/submission"))
+    workspaces = sorted(tmp_path.rglob("cases/idea/*/r*/submission"))
     assert len(workspaces) == 2
     for repeat, workspace in enumerate(workspaces, 1):
         text = (workspace / "environment").read_bytes().decode()

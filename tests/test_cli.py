@@ -39,9 +39,9 @@ def refused(capsys: Capture, *words: str | Path) -> str:
 def test_the_suites_are_listed_with_their_share(capsys: Capture) -> None:
     lines = told(capsys, "tasks", "list")
     assert [line.split()[0] for line in lines] == ["mini", "mlrbench", "mlrbench-10"]
-    assert "6 tasks, no part of MLR-Bench" in lines[0]
-    assert "201 of MLR-Bench's 201 tasks" in lines[1]
-    assert "10 of MLR-Bench's 201 tasks" in lines[2]
+    assert "6 tasks, not part of MLR-Bench" in lines[0]
+    assert "all 201 tasks of MLR-Bench" in lines[1]
+    assert "10 of the 201 tasks of MLR-Bench" in lines[2]
 
 
 def test_the_tasks_of_a_suite_are_listed_with_their_number(capsys: Capture) -> None:
@@ -175,3 +175,11 @@ def test_a_report_that_cannot_be_written_is_one_sentence(
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert err.startswith("mlrbench: ")
+
+
+def test_the_rubrics_are_listed_by_stage(capsys: Capture) -> None:
+    lines = told(capsys, "rubrics")
+    assert len(lines) == 10
+    assert lines[0].split()[:2] == ["idea", "idea"]
+    assert "soundness, insightfulness, significance, overall" in lines[4]
+    assert "checklist" in lines[5]

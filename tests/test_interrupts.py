@@ -38,7 +38,9 @@ esac
 echo '# An idea' > idea.md
 echo "end $MLR_TASK_ID $MLR_REPEAT $$" >> "$CALLS"
 """
-WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])
+WORKERS = pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["serial", "workers"]
+)
 
 
 class Session:
@@ -194,8 +196,15 @@ def first_two_finished(path: Path) -> bool:
 # Signals to pytest
 
 
-@WORKERS
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "workers"),
+    [
+        (signal.SIGINT, ()),
+        (signal.SIGTERM, ()),
+        (signal.SIGINT, ("-n", "2")),
+        pytest.param(signal.SIGTERM, ("-n", "2"), marks=pytest.mark.slow),
+    ],
+)
 def test_an_interrupted_session_keeps_ends_and_reports(
     repository: Path, number: signal.Signals, workers: tuple[str, ...]
 ) -> None:
@@ -220,6 +229,7 @@ def test_an_interrupted_session_keeps_ends_and_reports(
     assert_completed(repository, set(TASKS[:2]))
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_terminal_reaches_the_workers_too(repository: Path) -> None:
     session = start(repository, "-n", "2")
     try:
@@ -295,9 +305,7 @@ def test_workers_of_a_killed_controller_end_and_the_run_can_be_resumed(repositor
     assert_completed(repository, set(TASKS[:2]))
 
 
-@pytest.mark.parametrize(
-    "workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["serial", "workers"]
-)
+@WORKERS
 def test_a_report_of_a_killed_session_has_every_case(
     repository: Path, workers: tuple[str, ...]
 ) -> None:
@@ -342,6 +350,7 @@ def test_a_report_of_a_killed_session_has_every_case(
 # Signals to one worker
 
 
+@pytest.mark.slow
 def test_a_worker_told_to_end_takes_its_agent_along(repository: Path) -> None:
     """The others may go on, as after a crash, or the session may end, as after Ctrl-C."""
     session = start(repository, "-n", "2")
@@ -363,6 +372,7 @@ def test_a_worker_told_to_end_takes_its_agent_along(repository: Path) -> None:
     assert_completed(repository, set(TASKS[:2]))
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_one_case(repository: Path) -> None:
     session = start(repository, "-n", "2")
     try:

@@ -14,13 +14,16 @@ OPTION = "def pytest_addoption(parser):\n    parser.addoption('--flavour')\n"
 workers = pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["serial", "workers"])
 
 
-def refused(repo: Repository, result: pytest.RunResult, where: str) -> None:
+REMEDY = " These paths, perhaps from addopts, have none of our tests: add test_mlr_experiment.py."
+
+
+def refused(repo: Repository, result: pytest.RunResult, where: str, remedy: str = "") -> None:
     """The session has collected none of the ten cases from *where*, and left nothing behind."""
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
         [
             f"ERROR: --mlr-stage=experiment has collected none of its 10 cases from {where}."
-            " Check -k, -m and --deselect; * name the tests too: test_mlr_experiment.py"
+            f" Check -k, -m and --deselect.{remedy}"
         ]
     )
     assert repo.runs == []
@@ -32,7 +35,7 @@ def test_a_path_in_addopts_leaves_no_room_for_the_shipped_tests(
     repo: Repository, workers: tuple[str, ...]
 ) -> None:
     repo.lay({"pytest.ini": "[pytest]\naddopts = tests\n", "tests/test_own.py": OWN})
-    refused(repo, repo.measure(*workers), "tests")
+    refused(repo, repo.measure(*workers), "tests", REMEDY)
 
 
 def test_the_remedy_for_a_path_in_addopts_works(repo: Repository) -> None:
@@ -45,7 +48,7 @@ def test_the_value_of_an_option_of_ones_own_may_look_like_a_path(
     repo: Repository, workers: tuple[str, ...]
 ) -> None:
     repo.lay({"conftest.py": OPTION, "test_own.py": OWN, "sweet/readme.txt": ""})
-    refused(repo, repo.measure(*workers, "--flavour", "sweet"), str(repo.path))
+    refused(repo, repo.measure(*workers, "--flavour", "sweet"), str(repo.path), REMEDY)
 
 
 @workers
@@ -86,4 +89,10 @@ def test_it_is_refused_when_only_collecting_too(repo: Repository) -> None:
 def test_a_module_of_another_stage_is_none_of_the_cases(repo: Repository) -> None:
     module = "from pytest_mlrbench.stage_tests import test_idea\n"
     repo.lay({"test_research.py": module})
-    refused(repo, repo.measure("test_research.py"), "test_research.py")
+    refused(repo, repo.measure("test_research.py"), "test_research.py", REMEDY)
+
+
+def test_a_pasted_id_with_a_typing_error_is_told_the_right_one(repo: Repository) -> None:
+    result = repo.measure("test_mlr_experiment.py::test_experiment[iclr2025_scop]")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*no case 'iclr2025_scop': did you mean 'iclr2025_scope'?"])

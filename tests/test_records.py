@@ -246,7 +246,7 @@ def test_a_selection_of_the_suite_is_a_smaller_share(repo: Repository) -> None:
 def test_the_summary_has_a_denominator_for_every_number(repo: Repository) -> None:
     mixed(repo).stdout.fnmatch_lines(
         [
-            "agent fixture:conftest:answer on suite mini: 3 of 6 tasks, no part of MLR-Bench",
+            "agent fixture:conftest:answer on suite mini: 3 of 6 tasks, not part of MLR-Bench",
             "stage  scored  passed  failed  not measured  overall mean  spread of judges",
             "idea   1/3     0       2       1             3.00          -",
             "  idea failed without a score: 1 no output",

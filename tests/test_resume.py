@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -190,6 +191,13 @@ OWN_SUITE = "--mlr-suite=path:suite"
 FIRST = dict(zip(TASKS, ["fail", "fail", *["pass"] * 4], strict=True))
 
 
+def reused(out: str) -> tuple[int, int]:
+    """How many cases of how many were on disk already, by the words of the summary."""
+    found = re.search(r"(\d+) of (?:the )?(\d+) cases (?:of|were)", out)
+    assert found is not None, out
+    return int(found[1]), int(found[2])
+
+
 def junit(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
     """The counts of a JUnit file, and test → (kind, message, properties), without what varies."""
     suite = ET.parse(path).find("testsuite")
@@ -207,14 +215,16 @@ def junit(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
 # What is finished is reused
 
 
-@pytest.mark.parametrize("again", [(), ("-n", "2")], ids=["serial", "workers"])
+@pytest.mark.parametrize(
+    "again", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["serial", "workers"]
+)
 def test_finished_cases_are_reused_and_reported_again(bench: Bench, again: tuple[str, ...]) -> None:
     bench.run("--junitxml=first.xml", "--mlr-json=first.json")
     assert bench.called("agent") == sorted(TASKS)
     assert bench.called("judge") == sorted(TASKS[1:])
     out = bench.run("--mlr-resume", "--junitxml=second.xml", "--mlr-json=second.json", *again)
     assert bench.calls == []
-    assert "6 of 6 cases were on disk already" in out
+    assert reused(out) == (6, 6)
     assert "run again" not in out
     assert verdicts(bench) == FIRST
     assert junit(bench.path / "first.xml") == junit(bench.path / "second.xml")
@@ -264,18 +274,21 @@ def test_more_cases_are_added_to_those_on_disk(bench: Bench) -> None:
     bench.run("--mlr-limit=2")
     out = bench.run("--mlr-resume")
     assert bench.called("agent") == sorted(TASKS[2:])
-    assert "2 of 6 cases were on disk already" in out
+    assert reused(out) == (2, 6)
     assert verdicts(bench) == FIRST
 
 
-def test_fewer_cases_are_reported_as_what_they_are(bench: Bench) -> None:
+def test_fewer_cases_are_reused_and_the_rest_is_not_lost(bench: Bench) -> None:
     bench.run()
-    out = bench.run("--mlr-resume", f"--mlr-tasks={TASKS[5]}", code=0)
+    some = f"--mlr-tasks={TASKS[5]}"
+    out = bench.run("--mlr-resume", some, "--junitxml=junit.xml", code=0)
     assert bench.calls == []
-    assert "1 of 1 cases were on disk already" in out
-    assert verdicts(bench) == {TASKS[5]: "pass"}
+    assert reused(out) == (1, 1)
+    assert junit(bench.path / "junit.xml")[0]["tests"] == "1"
+    assert bench.results[TASKS[5]].verdict == "pass"
     bench.run("--mlr-resume")
     assert bench.calls == []
+    assert verdicts(bench) == FIRST
 
 
 def test_repeats_are_cases_of_their_own(bench: Bench) -> None:
@@ -294,7 +307,7 @@ def changed(bench: Bench, why: str, *options: str, **variables: str) -> None:
     """Resume after a change: all of the first three cases are run again, *why* is said."""
     out = bench.run("--mlr-limit=3", "--mlr-resume", *options, **variables)
     assert f"3 run again since {why}" in out
-    assert "0 of 3 cases were on disk already" in out
+    assert reused(out) == (0, 3)
     assert {result.rerun_because for result in bench.results.values()} == {why}
 
 
@@ -374,7 +387,7 @@ def test_one_task_of_a_suite_that_changed(bench: Bench) -> None:
     lay(bench.path, {f"suite/tasks/{TASKS[1]}.md": "# Something else\n"})
     out = bench.run("--mlr-limit=3", "--mlr-resume", suite)
     assert bench.called("agent") == [TASKS[1]]
-    assert "2 of 3 cases were on disk already" in out
+    assert reused(out) == (2, 3)
     assert "1 run again since the inputs changed" in out
 
 
@@ -601,6 +614,7 @@ def test_two_sessions_on_one_run_are_refused(bench: Bench) -> None:
     assert verdicts(bench) == {TASKS[0]: "pass"}
 
 
+@pytest.mark.slow
 def test_a_run_by_workers_can_be_resumed_without_and_the_other_way_round(bench: Bench) -> None:
     bench.run("--mlr-limit=3", "-n", "2", "--junitxml=first.xml")
     bench.run("--mlr-limit=3", "--mlr-resume", "--junitxml=second.xml")

@@ -72,7 +72,7 @@ def test_a_second_session_in_the_same_process_can_go_on_with_the_run(
     monkeypatch.setattr(folder_module, "LOCK_PATIENCE", 0.1)
     repo.measure("-k", "wsl")
     result = repo.measure("--mlr-resume", "-k", "wsl")
-    result.stdout.fnmatch_lines(["1 of 1 cases were on disk already"])
+    result.stdout.fnmatch_lines(["1 of the 1 cases of this session were reused"])
     assert len(repo.runs) == 1
 
 

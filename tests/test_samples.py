@@ -52,3 +52,14 @@ def test_the_results_given_to_the_paper_stage_bear_their_claims(task: Any) -> No
             value = value[int(step)] if isinstance(value, list) else value[step]
         decimals = len(str(claim["value"]).partition(".")[2])
         assert round(value, decimals) == pytest.approx(claim["value"], abs=10**-decimals / 2 + 1e-9)
+
+
+def test_the_terminal_run_in_the_readme_is_a_real_one(repo: Repository) -> None:
+    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    block = text.partition("```console\n$ pytest ")[2].partition("\n```")[0]
+    command, *lines = block.splitlines()
+    shown = [
+        line for line in lines if "runs/2" not in line and line != "…" and " in 0." not in line
+    ]
+    assert len(shown) >= 20
+    repo.run(*command.split()).stdout.fnmatch_lines([line.replace("[", "[[]") for line in shown])

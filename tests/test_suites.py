@@ -9,7 +9,7 @@ from builders import lay, one_sentence, read_suite, write_suite
 
 from pytest_mlrbench.resources import shipped
 from pytest_mlrbench.suites.stages import STAGES
-from pytest_mlrbench.suites.tasks import Suite, Task, load_suite, suite_names
+from pytest_mlrbench.suites.tasks import Suite, Task, load_suite, share, suite_names
 
 TEN = (
     "iclr2025_bi_align",
@@ -49,7 +49,7 @@ def test_mini_has_six_tasks_and_is_no_part_of_the_benchmark() -> None:
     mini = load_suite("mini")
     assert len(mini.tasks) == 6
     assert mini.benchmark is None
-    assert mini.share == "6 tasks, no part of MLR-Bench"
+    assert share(6, len(mini.tasks), mini.benchmark) == "6 tasks, not part of MLR-Bench"
 
 
 @pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
@@ -63,13 +63,13 @@ def test_mini_has_the_inputs_of_every_stage(task: Task, stage: object) -> None:
 def test_mlrbench_is_the_201_tasks() -> None:
     suite = load_suite("mlrbench")
     assert len(suite.tasks) == 201
-    assert suite.share == "201 of MLR-Bench's 201 tasks"
+    assert share(201, len(suite.tasks), suite.benchmark) == "all 201 tasks of MLR-Bench"
 
 
 def test_mlrbench_10_is_the_ten_with_experiments() -> None:
     suite = load_suite("mlrbench-10")
     assert tuple(task.id for task in suite.tasks) == TEN
-    assert suite.share == "10 of MLR-Bench's 201 tasks"
+    assert share(10, len(suite.tasks), suite.benchmark) == "10 of the 201 tasks of MLR-Bench"
     assert set(suite.tasks) <= set(load_suite("mlrbench").tasks)
 
 
@@ -98,13 +98,13 @@ def test_two_files_are_a_suite(tmp_path: Path) -> None:
     )
     assert suite.name == suite.title == "own"
     assert suite.tasks == (Task("first", "One", "ICLR", "2025"), Task("2.b_c-D", "Two"))
-    assert suite.share == "2 tasks, no part of MLR-Bench"
+    assert share(2, 2, suite.benchmark) == "2 tasks, not part of MLR-Bench"
 
 
 def test_a_suite_may_be_a_share_of_a_benchmark(tmp_path: Path) -> None:
     suite = read_suite(tmp_path, "name: own\ntitle: Ours\nbenchmark: {name: Theirs, tasks: 40}\n")
     assert suite.title == "Ours"
-    assert suite.share == "1 of Theirs's 40 tasks"
+    assert share(1, 1, suite.benchmark) == "1 of the 40 tasks of Theirs"
 
 
 def test_columns_may_be_in_any_order_and_more_than_needed(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from statistics import fmean
 
 import pytest
@@ -10,6 +11,7 @@ from builders import NO_OUTPUT, NO_REVIEW, make_result, make_run_record
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.report.summary import StageSummary, summarise
 from pytest_mlrbench.report.terminal import summary_lines
 from pytest_mlrbench.run.result import CaseResult, FaultRecord, JudgeRecord
@@ -144,9 +146,8 @@ def test_the_summary_as_text() -> None:
             ("paper", NO_REVIEW),
         ]
     )
-    stages = summarise(selected, results)
-    assert summary_lines(make_run_record(), stages, results) == [
-        "agent cmd:./agent.sh on suite small: 3 tasks, no part of MLR-Bench",
+    assert summary_lines(report_of(selected, results)) == [
+        "agent cmd:./agent.sh on suite small: 3 tasks, not part of MLR-Bench",
         "",
         "stage  scored  passed  failed  not measured  overall mean  spread of judges",
         "idea   2/6     1       3       2             6.00          2.00",
@@ -159,27 +160,52 @@ def test_the_summary_as_text() -> None:
 
 
 def test_the_text_tells_what_was_taken_from_an_earlier_session() -> None:
-    again = make_result("b", rerun_because="the agent changed")
-    results = {result.case: result for result in (make_result("a"), again)}
-    stages = summarise(results, results)
-    lines = summary_lines(make_run_record(), stages, results, resumed={"small/idea/a/r1"})
+    results = by_name(make_result("a"), make_result("b", rerun_because="the agent changed"))
+    lines = summary_lines(report_of(results, results), {"small/idea/a/r1"}, session=2)
     assert lines[-2:] == [
-        "1 of 2 cases were on disk already",
+        "1 of the 2 cases of this session were reused",
         "1 run again since the agent changed",
     ]
 
 
 def test_a_case_run_again_in_an_earlier_session_is_not_told_as_run_again() -> None:
     again = make_result(rerun_because="the agent changed")
-    results = {again.case: again}
-    stages = summarise(results, results)
-    lines = summary_lines(make_run_record(), stages, results, resumed=set(results))
-    assert lines[-1] == "1 of 1 cases were on disk already"
+    lines = summary_lines(report_of(by_name(again), by_name(again)), {again.case}, session=1)
+    assert lines[-1] == "1 of the 1 cases of this session were reused"
+
+
+def test_a_stage_in_which_nothing_is_asserted_is_told() -> None:
+    results = by_name(make_result("a", thresholds=["paper:clarity>=5"]))
+    assert "  idea has no threshold: what was measured has passed" in summary_lines(
+        report_of(results, results)
+    )
+
+
+def test_scores_of_the_checklist_are_told_for_what_they_are() -> None:
+    results = by_name(make_result("a", rubric="checklist"))
+    assert "not how good they are" in summary_lines(report_of(results, results))[-1]
 
 
 def test_the_text_says_that_a_demonstration_is_one() -> None:
-    run = make_run_record().model_copy(update={"demo": True})
-    results = {"small/idea/alpha/r1": make_result()}
-    text = "\n".join(summary_lines(run, summarise(results, results), results))
-    assert "DEMO" in text
-    assert "no result on MLR-Bench" in text
+    results = by_name(make_result(agent="reference"))
+    demo = make_run_record().model_copy(update={"demo": True, "agent": "reference"})
+    report = report_of(results, results).model_copy(update={"run": demo})
+    assert "DEMO" in "\n".join(summary_lines(report))
+    # A fixture may have put another agent into its place.
+    wrapped = by_name(make_result(agent="fixture:conftest:answer"))
+    report = report_of(wrapped, wrapped).model_copy(update={"run": demo})
+    assert "DEMO" not in "\n".join(summary_lines(report))
+
+
+def by_name(*results: CaseResult) -> dict[str, CaseResult]:
+    return {result.case: result for result in results}
+
+
+def report_of(selected: Iterable[str], results: Mapping[str, CaseResult]) -> Report:
+    return Report(
+        run=make_run_record(),
+        share="3 tasks, not part of MLR-Bench",
+        summary=tuple(summarise(selected, results)),
+        cases=tuple(results.values()),
+        not_run=(),
+    )

@@ -233,7 +233,7 @@ def test_an_agent_that_raises_has_failed_by_its_own_fault(repo: Repository) -> N
     result = repo.run(*OURS, "-v", ".")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(
-        ["*FAILED crash *", "crash: the agent raised RuntimeError: out of ideas."]
+        ["*FAILED crash *", "crash: the agent raised RuntimeError: out of ideas"]
     )
 
 
@@ -250,7 +250,17 @@ def test_a_fixture_that_is_asked_for_and_absent_is_said(repo: Repository, kind: 
     repo.lay({"test_research.py": MODULE})
     result = repo.run(*IDEA, f"--mlr-{kind}=fixture", ".")
     result.assert_outcomes(errors=2)
-    result.stdout.fnmatch_lines([f"*--mlr-{kind}=fixture needs a fixture {fixture} of your own."])
+    result.stdout.fnmatch_lines([f"--mlr-{kind}=fixture needs a fixture {fixture} of your own, *"])
+
+
+def test_a_fixture_does_not_take_an_agents_place_unsaid(repo: Repository) -> None:
+    """Or the header would name one agent, and the scores be those of another."""
+    lay(repo, FUNCTION)
+    result = repo.run(*IDEA, "--mlr-agent=cmd:true", ".")
+    result.assert_outcomes(errors=2)
+    result.stdout.fnmatch_lines(
+        ["your fixture mlr_agent takes the place of --mlr-agent=cmd:true: say --mlr-agent=fixture."]
+    )
 
 
 # Judges

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -21,6 +22,8 @@ from pytest_mlrbench.suites.select import Case
 
 #: How much of an agent's output is quoted when it crashes, in characters.
 _TAIL = 300
+#: Programs whose first word is a script; the command runs in the workspace, where it is not.
+_INTERPRETER = re.compile(r"(python|bash|sh|zsh|node|ruby|perl|Rscript|julia)[\d.]*")
 
 
 class CommandAgent:
@@ -55,6 +58,9 @@ class CommandAgent:
                 f"agent {spec!r}: there is no program {words[0]!r}, on the PATH or in {base}."
             )
         self.command[0] = os.path.abspath(program)
+        script = words[1] if len(words) > 1 and _INTERPRETER.fullmatch(Path(words[0]).name) else ""
+        if Path(script).suffix and not script.startswith("-") and not os.path.exists(base / script):
+            raise InputError(f"agent {spec!r}: there is no file {script!r} in {base}.")
 
     def prepare(self, cases: Sequence[Case]) -> None:
         """Nothing beyond what the constructor has checked."""
@@ -70,7 +76,7 @@ class CommandAgent:
             {
                 "words": self.spec,
                 "files": [digests.of_file(path) for path in files],
-                "repositories": [digests.of_repository(path) for path in self.files],
+                "surroundings": [digests.of_surroundings(path) for path in self.files],
             }
         )
 
@@ -120,9 +126,10 @@ class PythonAgent(CommandAgent):
             package, file = Path(folder, top), Path(folder, f"{top}.py")
             if (package / "__init__.py").is_file():
                 code = [(n, p) for n, p in digests.walk(package) if n.endswith(".py")]
-                return digests.of_json([digests.of_files(code), digests.of_repository(package)])
+                init = package / "__init__.py"
+                return digests.of_json([digests.of_files(code), digests.of_surroundings(init)])
             if file.is_file():
-                return digests.of_json([digests.of_file(file), digests.of_repository(file)])
+                return digests.of_json([digests.of_file(file), digests.of_surroundings(file)])
         return None
 
     def _path(self) -> Sequence[str]:
@@ -150,6 +157,12 @@ class ReferenceAgent(PythonAgent):
             raise InputError(
                 "the reference agent needs scikit-learn and matplotlib:"
                 " pip install 'pytest-mlrbench[reference]'."
+            )
+        known = {path.name for path in Path(__file__).parent.glob("reference/plans/*")}
+        if odd := [case for case in cases if case.task.id not in known]:
+            raise InputError(
+                f"the reference agent knows the tasks of suite mini only, and {odd[0].name} is none"
+                " of them: name another with --mlr-agent."
             )
 
     @cached_property
@@ -181,9 +194,17 @@ async def run_command(
     if ended.reason == "timeout":
         raise AgentFault("timeout", f"the agent did not end within {seconds:.0f} s.")
     if ended.code != 0:
-        words = ended.tail.strip()[-_TAIL:]
-        said = f"; its last words: {words}" if words else " and printed nothing"
-        raise AgentFault("crash", f"the agent crashed with {_way_out(ended.code)}{said}.")
+        raise AgentFault(
+            "crash", f"the agent crashed with {_way_out(ended.code)}{_said(ended.tail)}"
+        )
+
+
+def _said(tail: str) -> str:
+    """The last whole lines of the output, unless there is only one that is too long."""
+    words = tail.strip()
+    if len(words) > _TAIL:
+        words = words[-_TAIL:].partition("\n")[2] or words[-_TAIL:]
+    return f"; its last words: {words}" if words else " and printed nothing."
 
 
 def _way_out(code: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -48,7 +49,7 @@ class FunctionAgent:
             return None
         if not file.is_file():
             return None
-        return digests.of_json([digests.of_file(file), digests.of_repository(file)])
+        return digests.of_json([digests.of_file(file), digests.of_surroundings(file)])
 
     async def run(self, case: Case, work: Assignment) -> None:
         """Call the function and wait for it until the deadline."""
@@ -69,7 +70,8 @@ class FunctionAgent:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
                 raise
-            raise AgentFault("crash", f"the agent raised {describe(error)}.") from error
+            work.log.write_text("".join(traceback.format_exception(error)), "utf-8", "replace")
+            raise AgentFault("crash", f"the agent raised {describe(error)}") from error
         if limit.expired():
             raise AgentFault("timeout", "the agent went on after its deadline.")
 

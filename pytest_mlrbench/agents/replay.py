@@ -30,7 +30,7 @@ class PublishedAgent:
         self.spec = spec
         self.system = spec.removeprefix("published:")
         systems = Published.load().systems.values()
-        self._found = [s for s in systems if self.system in (s.name, *s.raw.values())]
+        self._found = [system for system in systems if self.system == system.name]
         if not self._found:
             known = ", ".join(system.name for system in systems)
             raise InputError(

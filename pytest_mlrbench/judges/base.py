@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pytest_mlrbench.agents.base import Agent
+from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.review import Answer
 from pytest_mlrbench.suites.rubrics import Rubric
 from pytest_mlrbench.suites.select import Case
@@ -49,3 +50,19 @@ class Judge(Protocol):
 
         :raises SystemFault: no usable answer could be had.
         """
+
+
+def as_judges(given: object) -> Sequence[Judge]:
+    """Return what a user's ``mlr_judges`` fixture gave as judges.
+
+    :raises InputError: it is no list of judges.
+    """
+    wanted = ("id", "spec", "digest", "rubric", "prepare", "review")
+    for judge in given if isinstance(given, Sequence) and given else [given]:
+        if missing := [name for name in wanted if not hasattr(judge, name)]:
+            raise InputError(
+                f"the fixture mlr_judges gave {judge!r}, which has no {', '.join(missing)}:"
+                " give a list of judges, see pytest_mlrbench.judges.base.Judge."
+            )
+    judges: Sequence[Judge] = given if isinstance(given, Sequence) else [given]  # type: ignore[list-item]
+    return judges

@@ -25,6 +25,7 @@ from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.folder import RunFolder, read_model
 from pytest_mlrbench.suites.rubrics import Rubric, rubric
 from pytest_mlrbench.suites.select import Case
+from pytest_mlrbench.suites.stages import STAGES
 
 #: Cause of a case nobody has reviewed in the replayed source.
 MISSING = "no_review"
@@ -139,6 +140,18 @@ class RunReviews(_StoredJudge):
         super().__init__(judge_id, spec, digests.of_json([str(folder.path), stored]), rubrics)
         self._folder = folder
         self._stored = stored
+        self._by = {stage: self._stored_rubric(stage) for stage in STAGES}
+
+    def _stored_rubric(self, stage: str) -> str:
+        """The name of the rubric the stored reviews score *stage* by: the checklist has its own."""
+        for path in self._folder.path.glob(f"cases/{stage}/*/*/reviews/{self._stored}.json"):
+            if review := read_model(path, Review):
+                return review.rubric
+        return stage
+
+    def rubric(self, stage: str) -> Rubric:
+        """The rubric of the stored reviews."""
+        return rubric(self._by[stage], self._rubrics)
 
     def prepare(self, agent: Agent, cases: Sequence[Case]) -> None:
         """Make sure that at least one of the cases is reviewed."""

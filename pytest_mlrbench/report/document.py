@@ -9,15 +9,18 @@ from pytest_mlrbench.report.summary import StageSummary, summarise
 from pytest_mlrbench.run.folder import RunFolder, read_model
 from pytest_mlrbench.run.record import RunRecord
 from pytest_mlrbench.run.result import CaseResult
+from pytest_mlrbench.suites.tasks import share
 
 
 class Report(BaseModel):
-    """Everything measured in the newest session of a run; cases are sorted by name."""
+    """Everything measured in a run, in all its sessions; cases are sorted by name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     schema_version: int = 1
     run: RunRecord
+    #: What part of the suite, and of its benchmark, the cases are, in words.
+    share: str
     summary: tuple[StageSummary, ...]
     cases: tuple[CaseResult, ...]
     #: Names of selected cases without a result; they count as not measured.
@@ -41,6 +44,11 @@ class Report(BaseModel):
         }
         return cls(
             run=run,
+            share=share(
+                len({name.rsplit("/", 2)[1] for name in selection}),
+                run.suite.tasks,
+                run.suite.benchmark,
+            ),
             summary=tuple(summarise(selection, results)),
             cases=tuple(results[name] for name in sorted(results)),
             not_run=tuple(sorted(set(selection) - set(results))),

@@ -16,12 +16,15 @@ _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(folder: RunFolder, report: Report) -> str:
-    """Return the document pytest's ``--junitxml`` would hold for the newest session of a run.
+    """Return the document pytest's ``--junitxml`` would hold for all cases of a run.
 
     A case without a result is an error: it was to be measured and was not.
     """
     selection = folder.selection()
     results = {result.case: result for result in report.cases}
+    started = report.run.sessions[-1].started
+    before = {line.case for line in folder.journal() if line.time < started}
+    before -= {line.case for line in folder.journal() if line.time >= started}
     verdicts = [results[name].verdict if name in results else "not_measured" for name in selection]
     suites = ET.Element("testsuites", name="pytest tests")
     suite = ET.SubElement(
@@ -35,12 +38,14 @@ def junit(folder: RunFolder, report: Report) -> str:
         time=f"{sum(_seconds(result) for result in results.values()):.3f}",
     )
     for name, test in selection.items():
-        _add_case(suite, folder, test, results.get(name))
+        _add_case(suite, folder, test, results.get(name), name in before)
     ET.indent(suites)
     return ET.tostring(suites, encoding="unicode", xml_declaration=True)
 
 
-def _add_case(suite: ET.Element, folder: RunFolder, test: str, result: CaseResult | None) -> None:
+def _add_case(
+    suite: ET.Element, folder: RunFolder, test: str, result: CaseResult | None, resumed: bool
+) -> None:
     attributes = _names(test) | {"time": f"{_seconds(result) if result else 0:.3f}"}
     case = ET.SubElement(suite, "testcase", attributes)
     if result is None:
@@ -48,7 +53,7 @@ def _add_case(suite: ET.Element, folder: RunFolder, test: str, result: CaseResul
         return
     artifacts = folder.shown(result)
     listed = ET.SubElement(case, "properties")
-    for key, value in properties(result, resumed=True, artifacts=artifacts):
+    for key, value in properties(result, resumed=resumed, artifacts=artifacts):
         ET.SubElement(listed, "property", name=key, value=_ILLEGAL.sub("?", str(value)))
     if result.verdict != "pass":
         text = _ILLEGAL.sub("?", explain(result, artifacts))

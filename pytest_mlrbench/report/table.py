@@ -49,13 +49,15 @@ def _score_table(result: CaseResult) -> list[str]:
         if check.met is False:
             missed.setdefault(check.name, []).append(check.threshold)
     means = {**result.scores, "overall": result.overall}
-    rows = [["", *result.judges, "mean"]]
+    alone = len(result.judges) == 1
+    rows = [["", *result.judges, *([] if alone else ["mean"])]]
     for name, mean in means.items():
         each = [
             judge.overall if name == "overall" else judge.scores.get(name)
             for judge in result.judges.values()
         ]
-        rows.append([name, *("-" if n is None else str(n) for n in each), number(mean)])
+        cells = ["-" if n is None else str(n) for n in each]
+        rows.append([name, *cells, *([] if alone else [number(mean)])])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for name, *cells in rows:

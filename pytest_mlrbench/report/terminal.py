@@ -3,49 +3,58 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
+from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.report.summary import StageSummary
 from pytest_mlrbench.report.table import cause_words
-from pytest_mlrbench.run.record import RunRecord
-from pytest_mlrbench.run.result import CaseResult
 
+#: Name of the rubric whose scores say nothing about quality.
+CHECKLIST = "checklist"
 _HEAD = ("stage", "scored", "passed", "failed", "not measured", "overall mean", "spread of judges")
 
 
 def summary_lines(
-    run: RunRecord,
-    stages: Sequence[StageSummary],
-    results: Mapping[str, CaseResult],
-    resumed: Collection[str] = (),
+    report: Report, reused: Collection[str] = (), session: int | None = None
 ) -> list[str]:
     """Return the lines of the summary: what was measured, of how much, and what was not.
 
-    :param resumed: names of the cases whose results were on disk before the session.
+    :param reused: names of the cases whose results were on disk before the session.
+    :param session: number of cases of the session, where it is one of several of the run.
     """
-    agents = sorted({result.agent for result in results.values()}) or [run.agent]
+    run, stages = report.run, report.summary
+    agents = sorted({result.agent for result in report.cases}) or [run.agent]
+    repeats = f", {run.repeats} repeats" if run.repeats > 1 else ""
     lines = [
-        f"agent {', '.join(agents)} on suite {run.suite.name}: {run.suite.share}"
-        + (f", {run.repeats} repeats" if run.repeats > 1 else ""),
+        f"agent {', '.join(agents)} on suite {run.suite.name}: {report.share}{repeats}",
         "",
         *_table(stages),
     ]
     for stage in stages:
         lines += _details(stage)
-    again = Counter(
-        result.rerun_because
-        for name, result in results.items()
-        if result.rerun_because and name not in resumed
-    )
-    if resumed or again:
-        selected = sum(stage.selected for stage in stages)
-        lines += ["", f"{len(resumed)} of {selected} cases were on disk already"]
+    lines += [
+        f"  {stage.stage} has no threshold: what was measured has passed"
+        for stage in stages
+        if not any(r.thresholds for r in report.cases if r.stage == stage.stage) and stage.scored
+    ]
+    if session is not None:
+        lines += ["", f"{len(reused)} of the {session} cases of this session were reused"]
+        again = Counter(
+            result.rerun_because
+            for result in report.cases
+            if result.rerun_because and result.case not in reused
+        )
         lines += [f"{number} run again since {reason}" for reason, number in sorted(again.items())]
-    if run.demo:
+    if run.demo and agents == [run.agent]:
         lines += [
             "",
             "DEMO: the bundled agent, scored by a checklist: no result on MLR-Bench.",
             "Name your own with --mlr-agent, --mlr-judge and --mlr-suite.",
+        ]
+    elif any(stage.rubric == CHECKLIST for stage in stages):
+        lines += [
+            "",
+            "The checklist says which parts of the work are there, not how good they are.",
         ]
     return lines
 

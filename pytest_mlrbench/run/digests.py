@@ -40,23 +40,24 @@ def walk(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 @cache
-def of_repository(path: Path) -> str | None:
-    """Digest of the git repository around *path*: its HEAD, its uncommitted diff, its new files.
+def of_surroundings(path: Path) -> str:
+    """Digest of what the code in the file *path* may use beside itself.
 
-    Null where there is no repository or no git. New files are those git does not ignore.
+    That is the git repository around it: HEAD, uncommitted changes, and those new files that end
+    like *path* does, so that reports and logs written beside an agent do not change it. Where there
+    is no repository, it is the files beside *path* that end like it.
     """
     top = _git(path.parent, "rev-parse", "--show-toplevel")
     if top is None:
-        return None
-    root = Path(top.strip())
+        return of_files((p.name, p) for p in path.parent.glob(f"*{path.suffix}") if p.is_file())
+    root = Path(top.removesuffix("\n"))
     new = _git(root, "ls-files", "--others", "--exclude-standard", "-z") or ""
+    names = [name for name in new.split("\0") if name.endswith(path.suffix)]
     return of_json(
         {
             "head": _git(root, "rev-parse", "HEAD"),
             "diff": _git(root, "diff", "HEAD"),
-            "new": of_files(
-                (name, root / name) for name in new.split("\0") if name and (root / name).is_file()
-            ),
+            "new": of_files((name, root / name) for name in names if (root / name).is_file()),
         }
     )
 

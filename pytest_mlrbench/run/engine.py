@@ -85,11 +85,12 @@ class Engine:
 
     def _key(self, case: Case) -> dict[str, str | None]:
         stage = STAGES[case.stage]
-        agent = self.agent.digest(case)
+        # A version the user gives stands for the agent's content: they vouch for it.
+        agent = self.agent_version or self.agent.digest(case)
         return {
             "task": digests.of_json([case.name, case.task.title]),
             "inputs": self.suite.inputs_digest(case.task, stage) if self.agent.needs_inputs else "",
-            "agent": agent and digests.of_json([self.agent.spec, agent, self.agent_version]),
+            "agent": agent and digests.of_json([self.agent.spec, agent]),
             "rubric": self.rubric(case.stage).digest,
             "judges": digests.of_json(
                 {judge.id: [judge.spec, judge.digest] for judge in self.judges}

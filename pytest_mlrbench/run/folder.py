@@ -3,7 +3,7 @@
 ::
 
     <run id>/run.json              what was asked: settings, digests, versions
-             selection.json        the cases of the newest session → their test ids
+             selection.json        the cases of the run → their test ids
              journal.jsonl         one line per finished case, in the order they finished
              cases/<stage>/<task>/r<N>/
                  inputs/           what the agent was given
@@ -196,11 +196,11 @@ class RunFolder:
                 yield JournalLine.model_validate_json(line)
 
     def select(self, cases: Mapping[str, str]) -> None:
-        """Record which cases this session has collected (case name → test id)."""
-        _replace(self.path / "selection.json", json.dumps(cases, indent=0))
+        """Add the cases a session has collected (case name → test id) to those of the run."""
+        _replace(self.path / "selection.json", json.dumps({**self.selection(), **cases}, indent=0))
 
     def selection(self) -> dict[str, str]:
-        """The cases of the newest session; empty before it has collected."""
+        """The cases of the run, of all its sessions; empty before the first has collected."""
         try:
             selection: dict[str, str] = json.loads(
                 (self.path / "selection.json").read_text("utf-8")
@@ -210,7 +210,7 @@ class RunFolder:
         return selection
 
     def results(self) -> dict[str, CaseResult]:
-        """The finished cases of the newest session, by name, in the order of the selection."""
+        """The finished cases of the run, by name, in the order of the selection."""
         found = {}
         for name in self.selection():
             _, stage, task, repeat = name.rsplit("/", 3)

@@ -16,7 +16,7 @@ from pytest_mlrbench.run.thresholds import DEFAULT, Threshold, check_names
 from pytest_mlrbench.suites.rubrics import Rubric, stage_rubrics
 from pytest_mlrbench.suites.select import Case, make_cases, parse_stages, select_tasks
 from pytest_mlrbench.suites.stages import STAGES
-from pytest_mlrbench.suites.tasks import Suite, load_suite
+from pytest_mlrbench.suites.tasks import Suite, load_suite, share
 
 #: As ``--mlr-agent`` or ``--mlr-judge``: the user's fixture of that name gives it.
 FIXTURE = "fixture"
@@ -54,7 +54,7 @@ class Plan:
             judges = make_judges(options.judge, options.bases["judge"], stages, options.rubrics)
         rubrics = dict(stage_rubrics(options.rubrics))
         if judges:
-            rubrics |= {stage: judges[0].rubric(stage) for stage in stages}
+            rubrics = {stage: judges[0].rubric(stage) for stage in STAGES}
         thresholds = tuple(Threshold.parse(text) for text in options.threshold or (DEFAULT,))
         check_names(thresholds, rubrics, stages)
         cases = make_cases(suite, stages, tasks, options.repeats)
@@ -82,7 +82,9 @@ class Plan:
         raise InputError(
             f"suite {self.suite.name!r} has no {', '.join(missing)} for {first.name}"
             f" (inputs are missing for {len(lacking)} of {len(self.cases)} cases), and agent"
-            f" {agent.spec!r} needs them: take a published: or replay: agent, or another suite."
+            f" {agent.spec!r} needs them: take a published: or replay: agent, or another suite;"
+            f" in a suite of your own they are tasks/{first.task.id}.md and files in"
+            f" inputs/{first.task.id}/ of {self.suite.folder}."
         )
 
     def check_rubrics(self, judge: Judge) -> None:
@@ -110,8 +112,11 @@ class Plan:
     def describe(self) -> list[str]:
         """Return lines that say what will be run, for people."""
         chosen = len({case.task.id for case in self.cases})
+        part = share(chosen, len(self.suite.tasks), self.suite.benchmark)
+        if self.options.sample:
+            part += f", drawn with seed {self.options.seed}"
         parts = [
-            f"suite {self.suite.name} ({self.share(chosen)})",
+            f"suite {self.suite.name} ({part})",
             ", ".join(self.stages),
             f"agent {self.options.agent}",
             "judges " + (", ".join(judge.id for judge in self.judges) or FIXTURE),
@@ -122,15 +127,6 @@ class Plan:
             parts.append("DEMO")
         return ["mlrbench: " + " · ".join(parts), *self._describe_thresholds()]
 
-    def share(self, tasks: int) -> str:
-        """What part of the suite, and of its benchmark, *tasks* tasks are, in words."""
-        size = len(self.suite.tasks)
-        chosen = "" if tasks == size else f"{tasks} of "
-        if self.suite.benchmark is None:
-            return f"{chosen}{size} tasks, no part of MLR-Bench"
-        name, total = self.suite.benchmark
-        return f"{tasks} of the {total} tasks of {name}"
-
     def _describe_thresholds(self) -> list[str]:
         by_rule: dict[str, list[str]] = {}
         for stage in self.stages:
@@ -138,7 +134,8 @@ class Plan:
         rules = [f"{rule} in {', '.join(stages)}" for rule, stages in by_rule.items()]
         if len(by_rule) == 1:
             rules = list(by_rule)
-        replaced = f" (in place of {DEFAULT})" if self.options.threshold else ""
+        own = [str(threshold) for threshold in self.thresholds] != [DEFAULT]
+        replaced = f" (in place of {DEFAULT})" if own else ""
         return [f"mlrbench: thresholds{replaced}: " + "; ".join(rules)]
 
 

@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from pydantic import BaseModel, ConfigDict
 
 import pytest_mlrbench
+from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.run.plan import Plan
+from pytest_mlrbench.suites.stages import STAGES
 
 
 class _Record(BaseModel):
@@ -17,15 +19,23 @@ class _Record(BaseModel):
 
 
 class SuiteRecord(_Record):
-    """The suite, and what part of it and of its benchmark was selected."""
+    """The suite, and the benchmark it is a part of, if it is."""
 
     name: str
     digest: str
+    #: Number of tasks of the suite.
     tasks: int
-    selected: int
-    share: str
-    benchmark: str | None
-    benchmark_tasks: int | None
+    #: Name and number of tasks of the benchmark.
+    benchmark: tuple[str, int] | None
+
+
+class Selection(_Record):
+    """How tasks were chosen from the suite."""
+
+    tasks: tuple[str, ...]
+    limit: int | None
+    sample: int | None
+    seed: int
 
 
 class Session(_Record):
@@ -40,6 +50,7 @@ class RunRecord(_Record):
 
     run: str
     suite: SuiteRecord
+    selection: Selection
     stages: tuple[str, ...]
     repeats: int
     agent: str
@@ -53,11 +64,20 @@ class RunRecord(_Record):
 
     @classmethod
     def of(cls, run_id: str, plan: Plan, earlier: RunRecord | None) -> RunRecord:
-        """Describe *plan*; *earlier* is what the run folder said before, on resume."""
-        benchmark, total = plan.suite.benchmark or (None, None)
-        selected = len({case.task.id for case in plan.cases})
+        """Describe *plan*; *earlier* is what the run folder said before, on resume.
+
+        :raises InputError: the run is one of another suite.
+        """
+        options = plan.options
+        if earlier and earlier.suite.name != plan.suite.name:
+            raise InputError(
+                f"run {run_id} is of suite {earlier.suite.name!r}, not {plan.suite.name!r}:"
+                " resume it with the same suite, or leave out --mlr-resume."
+            )
+        stages = {*plan.stages, *(earlier.stages if earlier else ())}
+        rubrics = {stage: plan.rubrics[stage].digest for stage in plan.stages}
         session = Session(
-            started=datetime.now(UTC).isoformat(timespec="seconds"), command=tuple(sys.argv)
+            started=datetime.now(UTC).isoformat(timespec="milliseconds"), command=tuple(sys.argv)
         )
         return cls(
             run=run_id,
@@ -65,17 +85,17 @@ class RunRecord(_Record):
                 name=plan.suite.name,
                 digest=plan.suite.digest,
                 tasks=len(plan.suite.tasks),
-                selected=selected,
-                share=plan.share(selected),
-                benchmark=benchmark,
-                benchmark_tasks=total,
+                benchmark=plan.suite.benchmark,
             ),
-            stages=plan.stages,
-            repeats=plan.options.repeats,
-            agent=plan.options.agent,
-            agent_version=plan.options.agent_version,
+            selection=Selection(
+                tasks=options.tasks, limit=options.limit, sample=options.sample, seed=options.seed
+            ),
+            stages=tuple(stage for stage in STAGES if stage in stages),
+            repeats=max(options.repeats, earlier.repeats if earlier else 1),
+            agent=options.agent,
+            agent_version=options.agent_version,
             judges={judge.id: judge.spec for judge in plan.judges},
-            rubrics={stage: plan.rubrics[stage].digest for stage in plan.stages},
+            rubrics=(earlier.rubrics if earlier else {}) | rubrics,
             thresholds=tuple(str(threshold) for threshold in plan.thresholds),
             demo=plan.demo,
             versions={

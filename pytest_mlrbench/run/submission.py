@@ -40,16 +40,19 @@ def check_contract(workspace: Path, stage: Stage) -> None:
         raise AgentFault("unusable_output", "the workspace was replaced by a link.")
     for name in stage.required:
         try:
-            _check_text(workspace, name)
+            _check_text(workspace, name, stage)
         except OSError as error:
             reason = f"{name} cannot be read: {error.strerror}."
             raise AgentFault("unusable_output", reason) from None
 
 
-def _check_text(workspace: Path, name: str) -> None:
+def _check_text(workspace: Path, name: str, stage: Stage) -> None:
     path = workspace / name
     if not path.exists():
-        raise AgentFault("no_output", f"the agent left no {name}.")
+        there = sorted(p.name for p in workspace.iterdir()) if workspace.is_dir() else []
+        new = [other for other in there if other not in stage.inputs][:5]
+        instead = f"; it left {', '.join(new)}" if new else ""
+        raise AgentFault("no_output", f"the agent left no {name}{instead}.")
     if not path.resolve().is_relative_to(workspace.resolve()):
         raise AgentFault("unusable_output", f"{name} is a link that leaves the workspace.")
     if not path.is_file():

@@ -57,14 +57,6 @@ class Suite:
                 sha.update(text.read_bytes())
         return sha.hexdigest()
 
-    @property
-    def share(self) -> str:
-        """What part of its benchmark the suite is, in words."""
-        if self.benchmark is None:
-            return f"{len(self.tasks)} tasks, no part of MLR-Bench"
-        name, size = self.benchmark
-        return f"{len(self.tasks)} of {name}'s {size} tasks"
-
     def _text(self, task: Task) -> Path:
         return self.folder / "tasks" / f"{task.id}.md"
 
@@ -97,6 +89,20 @@ class Suite:
             for name in stage.inputs
             if not any(path == name or path.startswith(f"{name}/") for path in found)
         )
+
+
+def share(selected: int, tasks: int, benchmark: tuple[str, int] | None) -> str:
+    """What part of a suite of *tasks* tasks, and of its benchmark, *selected* are, in words."""
+    if benchmark is None:
+        return (
+            f"{'' if selected == tasks else f'{selected} of '}{tasks} tasks, not part of MLR-Bench"
+        )
+    name, size = benchmark
+    return (
+        f"all {size} tasks of {name}"
+        if selected == size
+        else f"{selected} of the {size} tasks of {name}"
+    )
 
 
 @cache
