@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +66,18 @@ def test_the_terminal_run_in_the_readme_is_a_real_one(repo: Repository) -> None:
     ]
     assert len(shown) >= 20
     repo.run(*command.split()).stdout.fnmatch_lines([line.replace("[", "[[]") for line in shown])
+
+
+def test_the_agents_in_the_readme_are_real_ones(repo: Repository) -> None:
+    """They answer every task of ``mini``, with 3 or 4 of 10, as the README says."""
+    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    command, function, reader, *_ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    repo.lay({"agent.py": command, "my_agent.py": function})
+    for agent in (f"cmd:{sys.executable} agent.py", "py:my_agent:answer"):
+        done = repo.run("--mlr-stage=idea", f"--mlr-agent={agent}", "--junitxml=scores.xml")
+        done.assert_outcomes(failed=6)
+        assert {result.overall for result in repo.report.cases} == {3.0, 4.0}
+    told = subprocess.run(
+        [sys.executable, "-c", reader], cwd=repo.path, capture_output=True, text=True, check=True
+    )
+    assert "mini/idea/calibration_digits/r1 fail 3.0" in told.stdout
