@@ -81,9 +81,10 @@ class ActiveRun:
         return None
 
     def pytest_pycollect_makeitem(self, collector: pytest.Collector, name: str, obj: object) -> Any:
-        """Leave out the shipped tests of stages that were not asked for."""
-        if inspect.isfunction(obj) and (stage := _stage_of(obj)) and stage not in self.plan.stages:
-            return []
+        """Leave out tests of cases of stages that were not asked for."""
+        if inspect.isfunction(obj) and "mlr_result" in inspect.signature(obj).parameters:
+            stage = _stage_of(obj)
+            return [] if stage and stage not in self.plan.stages else None
         return None
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
@@ -91,6 +92,10 @@ class ActiveRun:
         if PARAMETER not in metafunc.fixturenames:
             return
         stage = _stage_of(metafunc.function)
+        if stage is None:
+            raise pytest.UsageError(
+                f"{metafunc.definition.nodeid} is of no stage: mark it, e.g. @pytest.mark.idea."
+            )
         cases = [case for case in self.plan.cases if case.stage == stage]
         metafunc.parametrize(
             PARAMETER, cases, ids=[case.test_id for case in cases], scope="function"

@@ -283,3 +283,18 @@ def test_a_judge_that_raises_leaves_the_case_unmeasured(repo: Repository) -> Non
     (summary,) = repo.report.summary
     assert (summary.scored, summary.not_measured_causes) == (0, {"internal": 2})
     assert {case.overall for case in repo.report.cases} == {None}
+
+
+def test_a_test_of_ones_own_may_bear_a_mark_of_that_name(repo: Repository) -> None:
+    """``paper`` is a word other people use as well."""
+    own = "import pytest\n\n@pytest.mark.paper\ndef test_own():\n    pass\n"
+    lay(repo, FUNCTION)
+    repo.lay({"test_own.py": own})
+    repo.run(*OURS, ".").assert_outcomes(passed=3)
+
+
+def test_a_test_of_no_stage_is_refused(repo: Repository) -> None:
+    lay(repo, FUNCTION)
+    repo.lay({"test_own.py": "def test_own(mlr_result):\n    pass\n"})
+    result = repo.run(*OURS, ".")
+    result.stdout.fnmatch_lines(["*test_own.py::test_own is of no stage: mark it, e.g. @*idea."])
