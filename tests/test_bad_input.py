@@ -224,7 +224,7 @@ def ini(request: pytest.FixtureRequest, repo: Repository) -> None:
 def test_settings_can_be_kept_in_a_file(repo: Repository) -> None:
     repo.run("--mlr-stage=experiment").assert_outcomes(passed=2)
     run = repo.report.run
-    assert (run.suite.name, run.suite.selected, run.agent) == ("mlrbench-10", 2, "published:codex")
+    assert (run.suite.name, run.selection.limit, run.agent) == ("mlrbench-10", 2, "published:codex")
     assert run.thresholds == ("overall>=4.0", "soundness>=2.0")
     assert [name.partition("-")[0] for name in run.judges] == ["a", "a", "b", "b"]
 
@@ -240,7 +240,7 @@ def test_the_command_line_wins_over_the_file(repo: Repository) -> None:
         "--mlr-threshold=overall>=1",
     ).assert_outcomes(passed=1)
     run = repo.report.run
-    assert (run.suite.name, run.suite.selected) == ("mini", 1)
+    assert (run.suite.name, run.selection.limit) == ("mini", 1)
     assert (run.agent, run.judges) == ("cmd:cp task.md idea.md", {"checklist": "checklist"})
     assert run.thresholds == ("overall>=1.0",)
 
