@@ -30,6 +30,9 @@ class Controller(ActiveRun):
         #: Names of this session's cases, and of those that were on disk before.
         self.seen: set[str] = set()
         self.reused: set[str] = set()
+        self.session_cases: set[str] = set()
+        #: What went wrong at the end, to be printed last.
+        self.said: list[str] = []
         self.seconds: dict[str, float] = {}
         self.on_demand = config.getoption("dist", "no") == "load"
         if config.getoption("dist", "no") == "each":
@@ -40,8 +43,12 @@ class Controller(ActiveRun):
             raise pytest.UsageError(
                 "--setup-only would run agents and judge nothing: leave it out."
             )
-        if config.option.collectonly or config.option.setupplan:
+        looking = ("collectonly", "setupplan", "showfixtures", "show_fixtures_per_test")
+        if any(getattr(config.option, name, False) for name in looking):
             return
+        target = self.plan.options.json
+        if target and (target.is_dir() or (target.parent.exists() and not target.parent.is_dir())):
+            raise pytest.UsageError(f"--mlr-json {target} cannot be written: name a file.")
         try:
             self.plan.prepare()
             self.folder = self._open_folder()
@@ -56,6 +63,10 @@ class Controller(ActiveRun):
             folder = RunFolder.find(options.out, options.resume)
             folder.acquire(alone=True)
             earlier = read_model(folder.path / "run.json", RunRecord)
+            if earlier is None:
+                raise InputError(
+                    f"run {folder.run_id} was not written by this version: leave out --mlr-resume."
+                )
             self.seconds = _seconds(folder)
         else:
             runs = sorted(path.parent for path in options.out.glob("*/run.json"))
@@ -69,6 +80,7 @@ class Controller(ActiveRun):
         """Free the run; a session that has collected nothing leaves none behind."""
         assert self.folder is not None
         self.folder.release()
+        (self.folder.path / "refused").unlink(missing_ok=True)
         if not self.folder.selection() and not (self.folder.path / "journal.jsonl").exists():
             shutil.rmtree(self.folder.path, ignore_errors=True)
 
@@ -79,6 +91,7 @@ class Controller(ActiveRun):
         # A broken test module is told by pytest; that nothing was collected follows from it.
         if not tests and not session.testsfailed:
             self.refuse_empty()
+        self.session_cases = set(tests)
         if self.folder and tests:
             self.folder.select(tests)
 
@@ -101,7 +114,13 @@ class Controller(ActiveRun):
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
         """With workers, the first that has collected says whether there are cases."""
-        if self.folder and not set(ids) & set(self.folder.selection().values()):
+        if self.folder is None:
+            return
+        if why := self.folder.refusal():
+            raise pytest.UsageError(why)
+        names = {test: name for name, test in self.folder.selection().items()}
+        self.session_cases = {names[test] for test in ids if test in names}
+        if not self.session_cases:
             self.refuse_empty()
 
     # Reports
@@ -186,11 +205,23 @@ class Controller(ActiveRun):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the JSON report."""
+        """Write the JSON report, and see that what was not measured is not green."""
         target = self.plan.options.json
-        if self.folder and target and self.folder.selection():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_json(target, self.report)
+        if self.folder is None or not self.folder.selection():
+            return
+        if target:
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                write_json(target, self.report)
+            except OSError as error:
+                self.said.append(f"--mlr-json {target} could not be written: {error.strerror}")
+                session.exitstatus = max(session.exitstatus, pytest.ExitCode.TESTS_FAILED)
+        measured = {case.case for case in self.report.cases if case.verdict != "not_measured"}
+        if session.exitstatus == pytest.ExitCode.OK and self.session_cases - measured:
+            # As by a skip or an xfail mark, from wherever it came.
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            number, of = len(self.session_cases - measured), len(self.session_cases)
+            self.said.append(f"exit 1: {number} of the {of} cases of this session are not measured")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what was measured, of how much."""
@@ -204,6 +235,8 @@ class Controller(ActiveRun):
         terminalreporter.write_line(f"run folder: {self.folder.shown_path}")
         if self.plan.options.json:
             terminalreporter.write_line(f"JSON report: {self.plan.options.json}")
+        for line in self.said:
+            terminalreporter.write_line(line, red=True)
 
 
 def _seconds(folder: RunFolder) -> dict[str, float]:

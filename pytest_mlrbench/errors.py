@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Literal
 
 Blame = Literal["agent", "system"]
@@ -36,6 +37,18 @@ def describe(error: BaseException) -> str:
     except Exception:
         words = "(its words cannot be printed)"
     return f"{type(error).__name__}: {words}"
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether *error* ends the session or the task it is in, rather than being somebody's fault.
+
+    SystemExit and pytest's own skip and exit are not among them: whoever raises one in an agent or
+    a judge must not get past the verdict with it.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+    return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
 class AgentFault(Fault):

@@ -103,6 +103,20 @@ def mlr_engine(
     )
 
 
+def _run(runner: asyncio.Runner, engine: Engine, case: Case) -> CaseResult:
+    try:
+        return runner.run(engine.measure(case))
+    except BaseException:
+        # As from a plugin's time limit: what was begun must not go on beside the next case.
+        loop = runner.get_loop()
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=10))
+        raise
+
+
 @pytest.fixture
 def mlr_result(
     request: pytest.FixtureRequest,
@@ -112,7 +126,7 @@ def mlr_result(
 ) -> CaseResult:
     """The result of the case: the agent has run and the judges have scored, or it is an error."""
     recalled = mlr_engine.recall(mlr_case)
-    result = recalled or mlr_runner.run(mlr_engine.measure(mlr_case))
+    result = recalled or _run(mlr_runner, mlr_engine, mlr_case)
     request.node.user_properties.extend(
         properties(result, resumed=recalled is not None, artifacts=mlr_engine.folder.shown(result))
     )

@@ -119,16 +119,24 @@ class ActiveRun:
         for item in session.items:
             if case := case_of(item):
                 if case.name in tests:
-                    raise pytest.UsageError(
+                    self.refuse(
                         f"case {case.name} is collected twice, as {tests[case.name]} and"
                         f" {item.nodeid}: name the path of one of them only."
                     )
+                    return
                 tests[case.name] = item.nodeid
         self.collected(session, tests)
 
     def collected(self, session: pytest.Session, tests: dict[str, str]) -> None:
         """Called with the cases (name → test id) of this process, once they are known."""
         raise NotImplementedError
+
+    def refuse(self, why: str) -> None:
+        """End the session with exit code 4.
+
+        :raises pytest.UsageError: always, but in a worker, which leaves it to the controller.
+        """
+        raise pytest.UsageError(why)
 
     def refuse_empty(self) -> None:
         """A benchmark that measured nothing is never green.

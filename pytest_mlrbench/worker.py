@@ -41,6 +41,11 @@ class Worker(ActiveRun):
         if self._applies(session.items):
             session.items.append(IdleItem.from_parent(session, name="idle"))
 
+    def refuse(self, why: str) -> None:
+        """An error here would be one of xdist's: the controller reads it and ends the session."""
+        if self.folder:
+            self.folder.refuse(why)
+
     def _applies(self, items: list[pytest.Item]) -> bool:
         return self.on_demand and bool(items) and all(case_of(item) for item in items)
 

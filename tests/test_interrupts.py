@@ -204,7 +204,7 @@ def first_two_finished(path: Path) -> bool:
     [
         (signal.SIGINT, ()),
         (signal.SIGTERM, ()),
-        (signal.SIGINT, ("-n", "2")),
+        pytest.param(signal.SIGINT, ("-n", "2"), marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, ("-n", "2"), marks=pytest.mark.slow),
     ],
 )
@@ -232,7 +232,6 @@ def test_an_interrupted_session_keeps_ends_and_reports(
     assert_completed(repository, set(TASKS[:2]))
 
 
-@pytest.mark.slow
 def test_ctrl_c_in_a_terminal_reaches_the_workers_too(repository: Path) -> None:
     session = start(repository, "-n", "2")
     try:

@@ -171,7 +171,7 @@ def test_the_longest_are_first_once_their_times_are_known(bench: Bench) -> None:
     tasks = {f"b{n}": "0.05" for n in range(4)} | {"a1": "0.5", "a2": "0.7"}
     bench.tasks(tasks)
     bench.run("-n", "2")
-    assert bench.started[-2:] == ["a1", "a2"]
+    assert sorted(bench.started[-2:]) == ["a1", "a2"]
     bench.run("-n", "2")  # another run
     bench.assert_once(list(tasks))
     assert sorted(bench.started[:2]) == ["a1", "a2"]

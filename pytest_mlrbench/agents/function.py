@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mlrbench.agents.base import Agent, Assignment
-from pytest_mlrbench.errors import AgentFault, InputError, SystemFault, describe
+from pytest_mlrbench.errors import AgentFault, InputError, SystemFault, describe, is_interrupt
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.suites.select import Case
 
@@ -61,15 +61,13 @@ class FunctionAgent:
                     answer = await _in_thread(self.function, work)
                     if inspect.isawaitable(answer):
                         await answer
-        except (SystemFault, KeyboardInterrupt):
+        except SystemFault:
             raise
         except BaseException as error:
-            # Also SystemExit and pytest's skip: an agent's own way out is no way past its verdict.
+            if is_interrupt(error):
+                raise
             if isinstance(error, TimeoutError) and limit.expired():
                 raise AgentFault("timeout", "the agent did not end before its deadline.") from None
-            task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-                raise
             work.log.write_text("".join(traceback.format_exception(error)), "utf-8", "replace")
             raise AgentFault("crash", f"the agent raised {describe(error)}") from error
         if limit.expired():

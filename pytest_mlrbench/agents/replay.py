@@ -13,7 +13,7 @@ from pytest_mlrbench.published import Published
 from pytest_mlrbench.resources import user_path
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.folder import RunFolder, read_model
-from pytest_mlrbench.run.submission import SubmissionRecord
+from pytest_mlrbench.run.submission import SubmissionRecord, is_unchanged
 from pytest_mlrbench.suites.select import Case
 
 #: Cause of a case that the replayed source does not have.
@@ -117,8 +117,11 @@ class ReplayAgent:
 
     async def run(self, case: Case, work: Assignment) -> None:
         """Lay the stored files into the workspace; a stored agent's fault happens again."""
-        if (record := self._record(case)) and record.fault:
-            raise AgentFault(record.fault.cause, record.fault.message)
+        if record := self._record(case):
+            if not is_unchanged(self._stored(case) / "submission", record):
+                raise SystemFault(MISSING, f"the output stored for {case.name} was changed since.")
+            if record.fault:
+                raise AgentFault(record.fault.cause, record.fault.message)
         files = self._files(case)
         if not files:
             raise SystemFault(MISSING, f"{self.spec} has no finished output for {case.name}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,13 @@ def as_judges(given: object) -> Sequence[Judge]:
             raise InputError(
                 f"the fixture mlr_judges gave {judge!r}, which has no {', '.join(missing)}:"
                 " give a list of judges, see pytest_mlrbench.judges.base.Judge."
+            )
+    names = [judge.id for judge in given] if isinstance(given, Sequence) else [given.id]  # type: ignore[attr-defined]
+    for name in names:
+        if names.count(name) > 1 or not re.fullmatch(r"[a-z0-9_-]+", name):
+            raise InputError(
+                f"the fixture mlr_judges gave a judge with the id {name!r}: ids are small letters,"
+                " digits, '_' or '-', and there must not be two of one."
             )
     judges: Sequence[Judge] = given if isinstance(given, Sequence) else [given]  # type: ignore[list-item]
     return judges

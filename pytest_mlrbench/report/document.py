@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import BaseModel, ConfigDict
 
 from pytest_mlrbench.errors import InputError
@@ -9,6 +11,7 @@ from pytest_mlrbench.report.summary import StageSummary, summarise
 from pytest_mlrbench.run.folder import RunFolder, read_model
 from pytest_mlrbench.run.record import RunRecord
 from pytest_mlrbench.run.result import CaseResult
+from pytest_mlrbench.run.thresholds import Threshold
 from pytest_mlrbench.suites.tasks import share
 
 
@@ -38,9 +41,9 @@ class Report(BaseModel):
         selection = folder.selection()
         # A run that was resumed with other judges and then killed holds results by two rubrics.
         results = {
-            name: result
+            name: _under(run.thresholds, result)
             for name, result in folder.results().items()
-            if result.key.get("rubric") in (None, run.rubrics[result.stage])
+            if result.key.get("rubric") in (None, run.rubrics.get(result.stage))
         }
         return cls(
             run=run,
@@ -53,3 +56,10 @@ class Report(BaseModel):
             cases=tuple(results[name] for name in sorted(results)),
             not_run=tuple(sorted(set(selection) - set(results))),
         )
+
+
+def _under(thresholds: Sequence[str], result: CaseResult) -> CaseResult:
+    """A case of an earlier session is judged by the thresholds of the newest, as all others are."""
+    if result.overall is None:
+        return result
+    return result.judged_by([Threshold.parse(text) for text in thresholds], tuple(result.scores))

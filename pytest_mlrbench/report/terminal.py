@@ -37,6 +37,11 @@ def summary_lines(
         for stage in stages
         if not any(r.thresholds for r in report.cases if r.stage == stage.stage) and stage.scored
     ]
+    panels = {result.key["judges"] for result in report.cases if "judges" in result.key}
+    if len(panels) > 1:
+        lines.append(
+            f"  MIXED: scores by {len(panels)} different panels; resume all cases to have one"
+        )
     if session is not None:
         lines += ["", f"{len(reused)} of the {session} cases of this session were reused"]
         again = Counter(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_mlrbench.agents.base import Agent, Assignment
-from pytest_mlrbench.errors import AgentFault, SystemFault
+from pytest_mlrbench.errors import AgentFault, SystemFault, is_interrupt
 from pytest_mlrbench.run.faults import fault_record, internal_fault
 from pytest_mlrbench.run.folder import write_json
 from pytest_mlrbench.run.submission import SubmissionRecord, check_contract, digest_of, stamp_of
@@ -52,7 +52,9 @@ async def answer(
         fault = error
     except SystemFault as error:
         return error
-    except Exception as error:
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
         return internal_fault("agent", error)
     took = time.monotonic() - start
     # Reviews come after the submission: one that is there already was put there by the agent.

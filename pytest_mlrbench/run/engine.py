@@ -53,6 +53,8 @@ class Engine:
     timeout: float | None = None
     resuming: bool = False
     rerun: str = ""
+    #: Results of this process: a plugin that runs a test again does not roll the dice again.
+    _done: dict[str, CaseResult] = field(default_factory=dict)
     #: Case name → why a recorded result was not reused.
     _stale: dict[str, str] = field(default_factory=dict)
 
@@ -61,11 +63,14 @@ class Engine:
 
         Where there is none, the case's folder is left in a state that :meth:`measure` goes on from.
         """
+        if (done := self._done.get(case.name)) is not None:
+            return done
         if not self.resuming or (recorded := self._recorded(case, self._key(case))) is None:
             return None
         result = self._verdict(case, recorded)
         if result != recorded:
             self.folder.record(result)
+        self._done[case.name] = result
         return result
 
     async def measure(self, case: Case) -> CaseResult:
@@ -74,6 +79,7 @@ class Engine:
         submission = await self._submission(case, key)
         result = self._verdict(case, await self._judged(case, key, submission))
         self.folder.record(result)
+        self._done[case.name] = result
         return result
 
     def rubric(self, stage: str) -> Rubric:
@@ -111,6 +117,8 @@ class Engine:
             if not why:
                 return result
             self._stale[case.name] = why
+        elif (folder / "result.json").exists():
+            self._stale[case.name] = "its record cannot be read"
         # An agent that a killed session left behind must not write into what comes next.
         reap(folder / "submission")
         if submission and intact and self._keeps(submission, result, key):

@@ -9,7 +9,7 @@ from pytest_mlrbench.errors import Fault, SystemFault, describe
 from pytest_mlrbench.run.result import FaultRecord
 
 
-def internal_fault(who: str, error: Exception) -> SystemFault:
+def internal_fault(who: str, error: BaseException) -> SystemFault:
     """A fault nobody foresaw is a fault of the system, told with the place it happened."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return SystemFault(

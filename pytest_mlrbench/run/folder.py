@@ -158,12 +158,12 @@ class RunFolder:
         """Move a case's folder aside, so that the case can be run again and nothing is lost."""
         aside = self.path / "superseded" / case.relative_to(self.path / "cases")
         aside.mkdir(parents=True, exist_ok=True)
-        case.rename(aside / str(len(list(aside.iterdir())) + 1))
+        case.rename(aside / str(max((int(path.name) for path in aside.iterdir()), default=0) + 1))
 
     def attempts(self, case: Path) -> int:
         """How often the case was started, this time included."""
         aside = self.path / "superseded" / case.relative_to(self.path / "cases")
-        return 1 + (len(list(aside.iterdir())) if aside.is_dir() else 0)
+        return 1 + (max(int(path.name) for path in aside.iterdir()) if aside.is_dir() else 0)
 
     def record(self, result: CaseResult) -> None:
         """Write a finished case: its result, then its line in the journal."""
@@ -205,9 +205,18 @@ class RunFolder:
             selection: dict[str, str] = json.loads(
                 (self.path / "selection.json").read_text("utf-8")
             )
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):
             return {}
         return selection
+
+    def refuse(self, why: str) -> None:
+        """Tell the controller, from a worker, that the session cannot go on."""
+        _replace(self.path / "refused", why)
+
+    def refusal(self) -> str:
+        """Why a worker has refused the session; empty if none has."""
+        path = self.path / "refused"
+        return path.read_text("utf-8").strip() if path.exists() else ""
 
     def results(self) -> dict[str, CaseResult]:
         """The finished cases of the run, by name, in the order of the selection."""

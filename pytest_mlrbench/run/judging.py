@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_mlrbench.errors import SystemFault
+from pytest_mlrbench.errors import SystemFault, is_interrupt
 from pytest_mlrbench.judges.base import Judge, Reviewable
-from pytest_mlrbench.judges.review import UNUSABLE, Review
+from pytest_mlrbench.judges.review import UNUSABLE, Answer, Review
 from pytest_mlrbench.run.faults import fault_record, internal_fault
 from pytest_mlrbench.run.folder import read_model, write_json
 from pytest_mlrbench.run.result import FaultRecord, JudgeRecord
 
+#: Seconds a judge may take for one review.
+PATIENCE = 600.0
 #: Judge id → its review, or why there is none.
 Reviews = Mapping[str, Review | SystemFault]
 
@@ -42,7 +44,9 @@ async def _review(judge: Judge, work: Reviewable, folder: Path) -> Review | Syst
         return kept
     start = time.monotonic()
     try:
-        answer = await judge.review(work)
+        async with asyncio.timeout(PATIENCE):
+            said = await judge.review(work)
+        answer = Answer.model_validate(said.model_dump())
         given, wanted = set(answer.dimensions), set(rubric.names(work.case.stage))
         if given != wanted:
             odd = ", ".join(sorted(given ^ wanted))
@@ -51,7 +55,11 @@ async def _review(judge: Judge, work: Reviewable, folder: Path) -> Review | Syst
         write_json(path, review)
     except SystemFault as error:
         return error
-    except Exception as error:
+    except TimeoutError:
+        return SystemFault("timeout", f"no answer within {PATIENCE:.0f} s.")
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
         return internal_fault(f"judge {judge.id}", error)
     return review
 
