@@ -58,22 +58,24 @@ class Controller(ActiveRun):
 
     def _open_folder(self) -> RunFolder:
         options = self.plan.options
-        earlier = None
+        runs = sorted(path.parent for path in options.out.glob("*/run.json"))
         if options.resume:
             folder = RunFolder.find(options.out, options.resume)
-            folder.acquire(alone=True)
+            self.seconds = _seconds(folder)
+        else:
+            folder = RunFolder.create(options.out)
+            self.seconds = _seconds(RunFolder(runs[-1])) if runs else {}
+        folder.acquire(alone=True)
+        try:
             earlier = read_model(folder.path / "run.json", RunRecord)
-            if earlier is None:
+            if options.resume and earlier is None:
                 raise InputError(
                     f"run {folder.run_id} was not written by this version: leave out --mlr-resume."
                 )
-            self.seconds = _seconds(folder)
-        else:
-            runs = sorted(path.parent for path in options.out.glob("*/run.json"))
-            self.seconds = _seconds(RunFolder(runs[-1])) if runs else {}
-            folder = RunFolder.create(options.out)
-            folder.acquire(alone=True)
-        write_json(folder.path / "run.json", RunRecord.of(folder.run_id, self.plan, earlier))
+            write_json(folder.path / "run.json", RunRecord.of(folder.run_id, self.plan, earlier))
+        except InputError:
+            folder.release()
+            raise
         return folder
 
     def _leave_folder(self) -> None:

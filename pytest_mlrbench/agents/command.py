@@ -22,6 +22,8 @@ from pytest_mlrbench.suites.select import Case
 
 #: How much of an agent's output is quoted when it crashes, in characters.
 _TAIL = 300
+#: Seconds a Python agent's module may take to be imported.
+_LOADING = 120
 #: Programs whose first word is a script; the command runs in the workspace, where it is not.
 _INTERPRETER = re.compile(r"(python|bash|sh|zsh|node|ruby|perl|Rscript|julia)[\d.]*")
 
@@ -107,13 +109,20 @@ class PythonAgent(CommandAgent):
 
     def prepare(self, cases: Sequence[Case]) -> None:
         """Import the callable once, in a process of its own."""
-        done = subprocess.run(
-            [*self.command, "--check"],
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [*self.command, "--check"],
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=_LOADING,
+            )
+        except subprocess.TimeoutExpired:
+            raise InputError(
+                f"agent {self.spec!r} cannot be loaded: its import takes over {_LOADING} s."
+            ) from None
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise InputError(f"agent {self.spec!r} cannot be loaded: {last}")

@@ -118,10 +118,10 @@ class ReplayAgent:
     async def run(self, case: Case, work: Assignment) -> None:
         """Lay the stored files into the workspace; a stored agent's fault happens again."""
         if record := self._record(case):
-            if not is_unchanged(self._stored(case) / "submission", record):
-                raise SystemFault(MISSING, f"the output stored for {case.name} was changed since.")
             if record.fault:
                 raise AgentFault(record.fault.cause, record.fault.message)
+            if not is_unchanged(self._stored(case) / "submission", record):
+                raise SystemFault(MISSING, f"the output stored for {case.name} was changed since.")
         files = self._files(case)
         if not files:
             raise SystemFault(MISSING, f"{self.spec} has no finished output for {case.name}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import time
 from collections.abc import Mapping
@@ -61,7 +62,8 @@ async def answer(
     shutil.rmtree(folder / "reviews", ignore_errors=True)
     if agent.has_files and not workspace.is_symlink():
         try:
-            digest, files = digest_of(workspace)
+            # In a thread: an agent may leave gigabytes, and other cases share this loop.
+            digest, files = await asyncio.to_thread(digest_of, workspace)
             stamp = stamp_of(workspace)
         except OSError as error:
             fault = fault or AgentFault("unusable_output", f"the workspace is unreadable: {error}.")
