@@ -34,18 +34,18 @@ _NOT_SAID = "your fixture mlr_{1} takes the place of --mlr-{0}={2}: say --mlr-{0
 
 
 @pytest.fixture(scope="session")
-def mlr_run(pytestconfig: pytest.Config) -> RunFolder:
+def mlr_run(request: pytest.FixtureRequest) -> RunFolder:
     """The run folder."""
-    folder = pytestconfig.stash[ACTIVE].folder
+    folder = request.config.stash[ACTIVE].folder
     if folder is None:
         raise pytest.UsageError("there is no run folder: this session only collects.")
     return folder
 
 
 @pytest.fixture(scope="session")
-def mlr_agent(pytestconfig: pytest.Config) -> object:
+def mlr_agent(request: pytest.FixtureRequest) -> object:
     """Who answers. Override it with an agent, or a function (async or not) of one assignment."""
-    active = pytestconfig.stash[ACTIVE]
+    active = request.config.stash[ACTIVE]
     active.wrapped.add("agent")
     if active.plan.agent is None:
         raise pytest.UsageError(_NO_FIXTURE.format("agent", "agent"))
@@ -53,9 +53,9 @@ def mlr_agent(pytestconfig: pytest.Config) -> object:
 
 
 @pytest.fixture(scope="session")
-def mlr_judges(pytestconfig: pytest.Config) -> Sequence[Judge]:
+def mlr_judges(request: pytest.FixtureRequest) -> Sequence[Judge]:
     """The panel. Override it with judges of your own."""
-    active = pytestconfig.stash[ACTIVE]
+    active = request.config.stash[ACTIVE]
     active.wrapped.add("judge")
     if not active.plan.judges:
         raise pytest.UsageError(_NO_FIXTURE.format("judge", "judges"))
@@ -70,11 +70,13 @@ def mlr_runner() -> Iterator[asyncio.Runner]:
 
 
 @pytest.fixture(scope="session")
-def mlr_engine(
-    pytestconfig: pytest.Config, mlr_run: RunFolder, mlr_agent: object, mlr_judges: Sequence[Judge]
-) -> Engine:
-    """What measures a case."""
-    active = pytestconfig.stash[ACTIVE]
+def mlr_engine(request: pytest.FixtureRequest) -> Engine:
+    """What measures a case, with ``mlr_run``, ``mlr_agent`` and ``mlr_judges``."""
+    # Asked for here, not as arguments: pytest goes through those again for every test.
+    mlr_run, mlr_agent, mlr_judges = map(
+        request.getfixturevalue, ("mlr_run", "mlr_agent", "mlr_judges")
+    )
+    active = request.config.stash[ACTIVE]
     plan, options = active.plan, active.plan.options
     try:
         agent = as_agent(mlr_agent)
@@ -122,11 +124,10 @@ def mlr_result(
     request: pytest.FixtureRequest,
     mlr_case: Case,
     mlr_engine: Engine,
-    mlr_runner: asyncio.Runner,
 ) -> CaseResult:
     """The result of the case: the agent has run and the judges have scored, or it is an error."""
     recalled = mlr_engine.recall(mlr_case)
-    result = recalled or _run(mlr_runner, mlr_engine, mlr_case)
+    result = recalled or _run(request.getfixturevalue("mlr_runner"), mlr_engine, mlr_case)
     request.node.user_properties.extend(
         properties(result, resumed=recalled is not None, artifacts=mlr_engine.folder.shown(result))
     )

@@ -70,6 +70,7 @@ class Engine:
         result = self._verdict(case, recorded)
         if result != recorded:
             self.folder.record(result)
+        self.folder.remember(result)
         self._done[case.name] = result
         return result
 

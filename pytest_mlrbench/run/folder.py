@@ -60,8 +60,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock: IO[bytes] | None = None
-        #: Results this process has written, so that it need not read them again.
-        self._written: dict[str, CaseResult] = {}
+        self._known: dict[str, CaseResult] = {}
 
     @classmethod
     def create(cls, out: Path) -> RunFolder:
@@ -168,7 +167,7 @@ class RunFolder:
     def record(self, result: CaseResult) -> None:
         """Write a finished case: its result, then its line in the journal."""
         write_json(self.path / result.artifacts / "result.json", result)
-        self._written[result.case] = result
+        self.remember(result)
         line = JournalLine(
             time=datetime.now(UTC).isoformat(timespec="milliseconds"),
             case=result.case,
@@ -184,6 +183,10 @@ class RunFolder:
             os.write(file, ("\n" * torn + _dump(line) + "\n").encode())
         finally:
             os.close(file)
+
+    def remember(self, result: CaseResult) -> None:
+        """Spare this process reading a result again that it has just read or written."""
+        self._known[result.case] = result
 
     def journal(self) -> Iterator[JournalLine]:
         """Yield the journal's lines; a last line torn by a kill is left out."""
@@ -224,7 +227,7 @@ class RunFolder:
         for name in self.selection():
             _, stage, task, repeat = name.rsplit("/", 3)
             folder = self.case_folder(stage, task, int(repeat[1:]))
-            result = self._written.get(name) or read_model(folder / "result.json", CaseResult)
+            result = self._known.get(name) or read_model(folder / "result.json", CaseResult)
             # Case folders do not say of which suite: a run may have been resumed with another.
             if result and result.case == name:
                 found[name] = result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -110,7 +110,7 @@ class Rubric(_Strict):
         """Return the names of the dimensions scored in *stage*."""
         return tuple(dimension.name for dimension in self.dimensions_of(stage))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the rubric's content (not of its layout), in hexadecimal."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()

@@ -33,7 +33,7 @@ class Task:
     year: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Suite:
     """A named set of tasks.
 
@@ -62,17 +62,7 @@ class Suite:
 
     def inputs(self, task: Task, stage: Stage) -> dict[str, Path]:
         """Return path in the workspace → file of the suite, for every input that is there."""
-        found = {}
-        for name in stage.inputs:
-            source = (
-                self._text(task) if name == "task.md" else self.folder / "inputs" / task.id / name
-            )
-            if source.is_file():
-                found[name] = source
-            elif source.is_dir():
-                for file in sorted(p for p in source.rglob("*") if p.is_file()):
-                    found[f"{name}/{file.relative_to(source).as_posix()}"] = file
-        return found
+        return {name: path for need in stage.inputs for name, path in _files(self, task, need)}
 
     def inputs_digest(self, task: Task, stage: Stage) -> str:
         """SHA-256 over the inputs of *stage*; a file is read once though several stages use it."""
@@ -103,6 +93,20 @@ def share(selected: int, tasks: int, benchmark: tuple[str, int] | None) -> str:
         if selected == size
         else f"{selected} of the {size} tasks of {name}"
     )
+
+
+@cache
+def _files(suite: Suite, task: Task, need: str) -> tuple[tuple[str, Path], ...]:
+    """The files that one input of a stage is made of; looked for once a session."""
+    source = suite.folder / "inputs" / task.id / need
+    if need == "task.md":
+        source = suite.folder / "tasks" / f"{task.id}.md"
+    if source.is_file():
+        return ((need, source),)
+    if not source.is_dir():
+        return ()
+    files = sorted(path for path in source.rglob("*") if path.is_file())
+    return tuple((f"{need}/{path.relative_to(source).as_posix()}", path) for path in files)
 
 
 @cache
