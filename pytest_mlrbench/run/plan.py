@@ -52,9 +52,11 @@ class Plan:
         judges: Sequence[Judge] = ()
         if options.judge != (FIXTURE,):
             judges = make_judges(options.judge, options.bases["judge"], stages, options.rubrics)
-        rubrics = dict(stage_rubrics(options.rubrics))
-        if judges:
-            rubrics = {stage: judges[0].rubric(stage) for stage in STAGES}
+        rubrics = (
+            {stage: judges[0].rubric(stage) for stage in STAGES}
+            if judges
+            else dict(stage_rubrics(options.rubrics))
+        )
         thresholds = tuple(Threshold.parse(text) for text in options.threshold or (DEFAULT,))
         check_names(thresholds, rubrics, stages)
         cases = make_cases(suite, stages, tasks, options.repeats)

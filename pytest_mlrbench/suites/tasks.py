@@ -66,10 +66,8 @@ class Suite:
 
     def inputs_digest(self, task: Task, stage: Stage) -> str:
         """SHA-256 over the inputs of *stage*; a file is read once though several stages use it."""
-        sha = hashlib.sha256()
-        for name, path in self.inputs(task, stage).items():
-            sha.update(f"{name}\0{_file_digest(path)}\0".encode())
-        return sha.hexdigest()
+        parts = "".join(_digest(self, task, need) for need in stage.inputs)
+        return hashlib.sha256(parts.encode()).hexdigest()
 
     def missing_inputs(self, task: Task, stage: Stage) -> tuple[str, ...]:
         """Return the inputs of *stage* the suite does not have for *task*."""
@@ -110,8 +108,11 @@ def _files(suite: Suite, task: Task, need: str) -> tuple[tuple[str, Path], ...]:
 
 
 @cache
-def _file_digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _digest(suite: Suite, task: Task, need: str) -> str:
+    sha = hashlib.sha256()
+    for name, path in _files(suite, task, need):
+        sha.update(f"{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return sha.hexdigest()
 
 
 def suite_names() -> tuple[str, ...]:
