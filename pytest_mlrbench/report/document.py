@@ -40,8 +40,9 @@ class Report(BaseModel):
             raise InputError(f"{folder.path} is not a run folder this version can read.")
         selection = folder.selection()
         # A run that was resumed with other judges and then killed holds results by two rubrics.
+        thresholds = [Threshold.parse(text) for text in run.thresholds]
         results = {
-            name: _under(run.thresholds, result)
+            name: _under(thresholds, result)
             for name, result in folder.results().items()
             if result.key.get("rubric") in (None, run.rubrics.get(result.stage))
         }
@@ -58,8 +59,9 @@ class Report(BaseModel):
         )
 
 
-def _under(thresholds: Sequence[str], result: CaseResult) -> CaseResult:
+def _under(thresholds: Sequence[Threshold], result: CaseResult) -> CaseResult:
     """A case of an earlier session is judged by the thresholds of the newest, as all others are."""
-    if result.overall is None:
+    applied = [str(t) for t in thresholds if t.applies(result.stage, tuple(result.scores))]
+    if result.overall is None or applied == [check.threshold for check in result.thresholds]:
         return result
-    return result.judged_by([Threshold.parse(text) for text in thresholds], tuple(result.scores))
+    return result.judged_by(thresholds, tuple(result.scores))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from pytest_mlrbench.agents.base import Agent
@@ -99,10 +100,12 @@ class Engine:
             "inputs": self.suite.inputs_digest(case.task, stage) if self.agent.needs_inputs else "",
             "agent": agent and digests.of_json([self.agent.spec, agent]),
             "rubric": self.rubric(case.stage).digest,
-            "judges": digests.of_json(
-                {judge.id: [judge.spec, judge.digest] for judge in self.judges}
-            ),
+            "judges": self._panel,
         }
+
+    @cached_property
+    def _panel(self) -> str:
+        return digests.of_json({judge.id: [judge.spec, judge.digest] for judge in self.judges})
 
     # What is on disk already
 
