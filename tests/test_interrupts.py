@@ -215,7 +215,7 @@ def test_an_interrupted_session_keeps_ends_and_reports(
     try:
         until(lambda: first_two_finished(repository))
         session.process.send_signal(number)
-        assert session.wait(20) == 2
+        assert session.wait(60) == 2
     finally:
         session.end()
     assert agents_of(repository) == []
@@ -237,7 +237,7 @@ def test_ctrl_c_in_a_terminal_reaches_the_workers_too(repository: Path) -> None:
     try:
         until(lambda: first_two_finished(repository))
         os.killpg(session.process.pid, signal.SIGINT)
-        assert session.wait(20) == 2
+        assert session.wait(60) == 2
     finally:
         session.end()
     assert agents_of(repository) == []
@@ -254,7 +254,7 @@ def test_a_second_signal_does_not_leave_agents_behind(repository: Path) -> None:
         session.process.send_signal(signal.SIGTERM)
         time.sleep(0.1)
         session.process.send_signal(signal.SIGTERM)
-        assert session.wait(20) == 2
+        assert session.wait(60) == 2
     finally:
         left = agents_of(repository)
         session.end()

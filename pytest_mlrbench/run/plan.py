@@ -52,11 +52,10 @@ class Plan:
         judges: Sequence[Judge] = ()
         if options.judge != (FIXTURE,):
             judges = make_judges(options.judge, options.bases["judge"], stages, options.rubrics)
-        rubrics = (
-            {stage: judges[0].rubric(stage) for stage in STAGES}
-            if judges
-            else dict(stage_rubrics(options.rubrics))
-        )
+        if options.rubrics or not judges:  # the user's own are read even where no judge asks
+            rubrics = dict(stage_rubrics(options.rubrics))
+        if judges:
+            rubrics = {stage: judges[0].rubric(stage) for stage in STAGES}
         thresholds = tuple(Threshold.parse(text) for text in options.threshold or (DEFAULT,))
         check_names(thresholds, rubrics, stages)
         cases = make_cases(suite, stages, tasks, options.repeats)
