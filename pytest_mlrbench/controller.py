@@ -67,6 +67,7 @@ class Controller(ActiveRun):
             self.seconds = _seconds(RunFolder(runs[-1])) if runs else {}
         folder.acquire(alone=True)
         try:
+            folder.selection()  # that it can be read is known before the first case
             earlier = read_model(folder.path / "run.json", RunRecord)
             if options.resume and earlier is None:
                 raise InputError(

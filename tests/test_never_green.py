@@ -151,3 +151,11 @@ def test_a_run_that_cannot_be_read_is_not_resumed(repo: Repository) -> None:
     result = repo.measure("--mlr-resume")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*was not written by this version: leave out --mlr-resume."])
+
+
+def test_a_damaged_selection_is_said_and_not_taken_for_an_empty_one(repo: Repository) -> None:
+    repo.measure("-k", "wsl")
+    (repo.runs[-1].path / "selection.json").write_text("")
+    result = repo.measure("--mlr-resume")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*selection.json is damaged: start a new run."])

@@ -208,8 +208,13 @@ class RunFolder:
             selection: dict[str, str] = json.loads(
                 (self.path / "selection.json").read_text("utf-8")
             )
-        except (FileNotFoundError, ValueError):
+        except FileNotFoundError:
             return {}
+        except ValueError:
+            # Taken for empty, a report would show no case and say nothing of those there were.
+            raise InputError(
+                f"{self.path / 'selection.json'} is damaged: start a new run."
+            ) from None
         return selection
 
     def refuse(self, why: str) -> None:
