@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Mapping
 
 import pytest
@@ -36,6 +37,9 @@ class Repository:
         self.path = pytester.path
         self._pytester = pytester
         self._monkeypatch = monkeypatch
+        # A file written twice within a second at the same size would be read as it was before.
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)
+        monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
         self.set_addopts("-p no:randomly")
 
     def set_addopts(self, options: str) -> None:
