@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import gc
 import inspect
 import signal
 from collections.abc import Generator
@@ -126,6 +127,13 @@ class ActiveRun:
                     return
                 tests[case.name] = item.nodeid
         self.collected(session, tests)
+        # What is there now stays to the end: looking through it for garbage again and again takes
+        # a tenth of the time of a resumed run of a thousand cases.
+        gc.freeze()
+
+    def pytest_unconfigure(self) -> None:
+        """Leave this process as it was found."""
+        gc.unfreeze()
 
     def collected(self, session: pytest.Session, tests: dict[str, str]) -> None:
         """Called with the cases (name → test id) of this process, once they are known."""

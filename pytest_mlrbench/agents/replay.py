@@ -120,7 +120,7 @@ class ReplayAgent:
         if record := self._record(case):
             if record.fault:
                 raise AgentFault(record.fault.cause, record.fault.message)
-            if not is_unchanged(self._stored(case) / "submission", record):
+            if not is_unchanged(self._stored(case) / "submission", record.digest, record.stamp):
                 raise SystemFault(MISSING, f"the output stored for {case.name} was changed since.")
         files = self._files(case)
         if not files:

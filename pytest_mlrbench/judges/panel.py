@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import mean
 
-from pydantic import BaseModel, ConfigDict
-
 from pytest_mlrbench.judges.review import Review
+from pytest_mlrbench.values import Value
 
 
-class PanelScore(BaseModel):
+class PanelScore(Value):
     """Plain means over the judges, and how far apart the judges were."""
-
-    model_config = ConfigDict(frozen=True)
 
     overall: float
     scores: dict[str, float]

@@ -9,19 +9,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pytest_mlrbench.errors import SystemFault
 from pytest_mlrbench.suites.rubrics import HIGHEST, LOWEST, Rubric
+from pytest_mlrbench.values import Value
 
 #: Cause of a fault that lies in the content of a review.
 UNUSABLE = "review"
 
 
-class Scored(BaseModel):
+class Scored(Value):
     """A score 1..10 and why."""
-
-    model_config = ConfigDict(frozen=True)
 
     score: int = Field(ge=LOWEST, le=HIGHEST, strict=True)
     justification: str = ""
@@ -34,10 +33,8 @@ class OverallScored(Scored):
     weaknesses: tuple[str, ...] = ()
 
 
-class Answer(BaseModel):
+class Answer(Value):
     """What a judge said: complete and in range, whatever its spelling was."""
-
-    model_config = ConfigDict(frozen=True)
 
     dimensions: dict[str, Scored]
     overall: OverallScored
@@ -48,10 +45,8 @@ class Answer(BaseModel):
     ignored: tuple[str, ...] = ()
 
 
-class Review(BaseModel):
+class Review(Value):
     """An answer with its origin: the content of ``reviews/<judge>.json``."""
-
-    model_config = ConfigDict(frozen=True)
 
     case: str
     judge: str

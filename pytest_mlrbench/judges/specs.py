@@ -8,8 +8,6 @@ from pathlib import Path
 
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.base import Judge
-from pytest_mlrbench.judges.offline import ChecklistJudge
-from pytest_mlrbench.judges.replay import published_judges, replayed_judges
 
 FORMS = "checklist, published, replay:DIR"
 _NAMED = re.compile(r"(?P<name>[A-Za-z0-9_-]+)=(?P<spec>.+)", re.DOTALL)
@@ -50,10 +48,17 @@ def make_judges(
 def _make(
     spec: str, name: str, base: Path, stages: Sequence[str], rubrics: Path | None
 ) -> list[Judge]:
+    # Each kind is imported when it is used: every session pays for what is imported here.
     if spec == "checklist":
+        from pytest_mlrbench.judges.offline import ChecklistJudge
+
         return [ChecklistJudge(name or "checklist", rubrics)]
     if spec == "published":
+        from pytest_mlrbench.judges.replay import published_judges
+
         return published_judges(name, rubrics)
     if spec.startswith("replay:") and spec.removeprefix("replay:").strip():
+        from pytest_mlrbench.judges.replay import replayed_judges
+
         return replayed_judges(spec, name, base, stages, rubrics)
     raise InputError(f"there is no judge {spec!r}: a judge is one of {FORMS}.")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.report.summary import StageSummary, summarise
 from pytest_mlrbench.run.folder import RunFolder, read_model
@@ -13,12 +11,11 @@ from pytest_mlrbench.run.record import RunRecord
 from pytest_mlrbench.run.result import CaseResult
 from pytest_mlrbench.run.thresholds import Threshold
 from pytest_mlrbench.suites.tasks import share
+from pytest_mlrbench.values import Record
 
 
-class Report(BaseModel):
+class Report(Record):
     """Everything measured in a run, in all its sessions; cases are sorted by name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     schema_version: int = 1
     run: RunRecord

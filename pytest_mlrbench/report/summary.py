@@ -6,31 +6,26 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
-from pydantic import BaseModel, ConfigDict
-
 from pytest_mlrbench.run.result import CaseResult
 from pytest_mlrbench.suites.stages import STAGES
+from pytest_mlrbench.values import Record
 
 #: Cause of a case that was selected and has no result, e.g. after ``-x`` or Ctrl-C.
 NOT_RUN = "not_run"
 
 
-class JudgeSummary(BaseModel):
+class JudgeSummary(Record):
     """One judge's mean overall score, and over how many reviews."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     reviews: int
     overall_mean: float | None
 
 
-class StageSummary(BaseModel):
+class StageSummary(Record):
     """The cases of one stage: ``passed + failed + not_measured == selected``.
 
     Means are over the *scored* cases, those with a complete panel; null where there is none.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str
     rubric: str | None

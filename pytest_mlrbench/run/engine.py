@@ -69,7 +69,7 @@ class Engine:
         if not self.resuming or (recorded := self._recorded(case, self._key(case))) is None:
             return None
         result = self._verdict(case, recorded)
-        if result != recorded:
+        if result is not recorded:
             self.folder.record(result)
         self.folder.remember(result)
         self._done[case.name] = result
@@ -111,21 +111,21 @@ class Engine:
 
     def _recorded(self, case: Case, key: Mapping[str, str | None]) -> CaseResult | None:
         folder = self._case_folder(case)
-        if not folder.exists():
-            return None
         result = read_model(folder / "result.json", CaseResult)
-        submission = read_model(folder / "submission.json", SubmissionRecord)
-        intact = submission is None or is_unchanged(folder / "submission", submission)
+        if result is None and not folder.exists():
+            return None
+        workspace = folder / "submission"
         if result:
-            why = self._why_not(result, key) if intact else "the submission changed"
-            if not why:
+            why = self._why_not(result, key)
+            stored = result.submission_digest, result.submission_stamp
+            if not why and is_unchanged(workspace, *stored):
                 return result
-            self._stale[case.name] = why
+            self._stale[case.name] = why or "the submission changed"
         elif (folder / "result.json").exists():
             self._stale[case.name] = "its record cannot be read"
         # An agent that a killed session left behind must not write into what comes next.
-        reap(folder / "submission")
-        if submission and intact and self._keeps(submission, result, key):
+        reap(workspace)
+        if self._keeps(workspace, result, key):
             (folder / "result.json").unlink(missing_ok=True)
         else:
             self.folder.supersede(folder)
@@ -145,11 +145,14 @@ class Engine:
         return ""
 
     def _keeps(
-        self, submission: SubmissionRecord, result: CaseResult | None, key: Mapping[str, str | None]
+        self, workspace: Path, result: CaseResult | None, key: Mapping[str, str | None]
     ) -> bool:
-        if self.rerun == "failed" and result and result.verdict == "fail":
+        """Whether what the agent left may stand, and only its judging is to be done again."""
+        stored = read_model(workspace.with_name("submission.json"), SubmissionRecord)
+        if stored is None or (self.rerun == "failed" and result and result.verdict == "fail"):
             return False
-        return submission.key == self._submission_key(key) and None not in submission.key.values()
+        known = stored.key == self._submission_key(key) and None not in stored.key.values()
+        return known and is_unchanged(workspace, stored.digest, stored.stamp)
 
     @staticmethod
     def _submission_key(key: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -174,11 +177,12 @@ class Engine:
     ) -> CaseResult:
         folder = self._case_folder(case)
         reviews: Reviews = {}
-        seconds = None
+        seconds = digest = stamp = None
         if isinstance(submission, SystemFault):
             fault: FaultRecord | None = fault_record(submission)
         else:
             seconds, fault = submission.seconds, submission.fault
+            digest, stamp = submission.digest, submission.stamp
             if fault is None:
                 work = Reviewable(case, folder / "submission", submission.digest, self.agent.system)
                 reviews = await review_all(self.judges, work, folder / "reviews")
@@ -205,6 +209,8 @@ class Engine:
             artifacts=folder.relative_to(self.folder.path).as_posix(),
             attempts=self.folder.attempts(folder),
             rerun_because=self._stale.get(case.name),
+            submission_digest=digest,
+            submission_stamp=stamp,
             key=key,
         )
 

@@ -29,21 +29,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.run.result import CaseResult, Verdict
+from pytest_mlrbench.values import Record, Value
 
-_Model = TypeVar("_Model", bound=BaseModel)
+_Model = TypeVar("_Model", bound=Value)
 
 #: How long a session waits for the processes of an earlier, killed one to end, in seconds.
 LOCK_PATIENCE = 20.0
 
 
-class JournalLine(BaseModel):
+class JournalLine(Record):
     """One line of the journal: a case that has come to its end."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     #: ISO 8601, in UTC.
     time: str
@@ -151,7 +150,7 @@ class RunFolder:
 
     def case_folder(self, stage: str, task: str, repeat: int) -> Path:
         """Where everything about one case lies."""
-        return self.path / "cases" / stage / task / f"r{repeat}"
+        return self.path / f"cases/{stage}/{task}/r{repeat}"
 
     def supersede(self, case: Path) -> None:
         """Move a case's folder aside, so that the case can be run again and nothing is lost."""
@@ -247,12 +246,12 @@ def read_model(path: Path, model: type[_Model]) -> _Model | None:
         return None
 
 
-def write_json(path: Path, model: BaseModel) -> None:
+def write_json(path: Path, model: Value) -> None:
     """Write a JSON file so that a reader sees the old one or the new one, never a part."""
     _replace(path, _dump(model, indent=2))
 
 
-def _dump(model: BaseModel, indent: int | None = None) -> str:
+def _dump(model: Value, indent: int | None = None) -> str:
     """JSON of a model; half a character, which judges and file names may hold, becomes a ``?``."""
     text = json.dumps(model.model_dump(), indent=indent, ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", "replace").decode()

@@ -6,19 +6,14 @@ import platform
 import sys
 from datetime import UTC, datetime
 
-from pydantic import BaseModel, ConfigDict
-
 import pytest_mlrbench
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.run.plan import Plan
 from pytest_mlrbench.suites.stages import STAGES
+from pytest_mlrbench.values import Record
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SuiteRecord(_Record):
+class SuiteRecord(Record):
     """The suite, and the benchmark it is a part of, if it is."""
 
     name: str
@@ -29,7 +24,7 @@ class SuiteRecord(_Record):
     benchmark: tuple[str, int] | None
 
 
-class Selection(_Record):
+class Selection(Record):
     """How tasks were chosen from the suite."""
 
     tasks: tuple[str, ...]
@@ -38,14 +33,14 @@ class Selection(_Record):
     seed: int
 
 
-class Session(_Record):
+class Session(Record):
     """One call of pytest on the run; a resumed run has several."""
 
     started: str
     command: tuple[str, ...]
 
 
-class RunRecord(_Record):
+class RunRecord(Record):
     """The settings of a run; those of the newest session where it was resumed."""
 
     run: str

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from pytest_mlrbench.errors import Blame
 from pytest_mlrbench.run.thresholds import Threshold
+from pytest_mlrbench.values import Record
 
 Verdict = Literal["pass", "fail", "not_measured"]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class FaultRecord(_Record):
+class FaultRecord(Record):
     """What went wrong, whose fault it is, and the word it is counted under."""
 
     blame: Blame
@@ -25,18 +22,18 @@ class FaultRecord(_Record):
     message: str
 
 
-class JudgeRecord(_Record):
+class JudgeRecord(Record):
     """One judge's numbers, or why there are none."""
 
     spec: str
     overall: int | None = None
-    scores: dict[str, int] = {}
+    scores: dict[str, int] = Field(default_factory=dict)
     confidence: int | None = None
     hallucination: bool | None = None
     fault: FaultRecord | None = None
 
 
-class ThresholdRecord(_Record):
+class ThresholdRecord(Record):
     """One threshold that applies, the score, and whether it is met; null if unmeasured."""
 
     threshold: str
@@ -45,7 +42,7 @@ class ThresholdRecord(_Record):
     met: bool | None
 
 
-class CaseResult(_Record):
+class CaseResult(Record):
     """Everything reports say about a case: the content of its ``result.json``.
 
     Null means *not measured*; it is never written as 0.
@@ -63,9 +60,9 @@ class CaseResult(_Record):
     verdict: Verdict
     fault: FaultRecord | None = None
     overall: float | None = None
-    scores: dict[str, float] = {}
+    scores: dict[str, float] = Field(default_factory=dict)
     spread: float | None = None
-    judges: dict[str, JudgeRecord] = {}
+    judges: dict[str, JudgeRecord] = Field(default_factory=dict)
     thresholds: tuple[ThresholdRecord, ...] = ()
     seconds_agent: float | None = None
     seconds_judge: float | None = None
@@ -75,6 +72,9 @@ class CaseResult(_Record):
     attempts: int = 1
     #: Why a result that was on disk was not reused.
     rerun_because: str | None = None
+    #: Of the submission it is the result of, as in ``submission.json``.
+    submission_digest: str | None = None
+    submission_stamp: str | None = None
     #: Named digests of everything the result depends on; what resuming compares.
     key: dict[str, str | None]
 
@@ -93,6 +93,8 @@ class CaseResult(_Record):
             verdict = (
                 "fail" if False in outcomes else "not_measured" if None in outcomes else "pass"
             )
+        if (tuple(checks), verdict) == (self.thresholds, self.verdict):
+            return self
         return self.model_copy(update={"thresholds": tuple(checks), "verdict": verdict})
 
     @property

@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from pytest_mlrbench.errors import AgentFault
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.result import FaultRecord
 from pytest_mlrbench.suites.stages import Stage
+from pytest_mlrbench.values import Record
 
 #: Largest text file a judge is asked to read, in bytes.
 TEXT_LIMIT = 2_000_000
 
 
-class SubmissionRecord(BaseModel):
+class SubmissionRecord(Record):
     """How the agent ended and what it left: the content of ``submission.json``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     #: SHA-256 over all files of the workspace; null for an agent that has no files.
     digest: str | None
@@ -89,13 +86,11 @@ def stamp_of(workspace: Path) -> str:
     return digests.of_json(sorted(found))
 
 
-def is_unchanged(workspace: Path, record: SubmissionRecord) -> bool:
+def is_unchanged(workspace: Path, digest: str | None, stamp: str | None) -> bool:
     """Whether the workspace still holds what was recorded when the agent ended."""
     try:
         # Times differ after a copy, as out of a CI cache, though the content is the same.
-        return record.digest is None or (
-            stamp_of(workspace) == record.stamp or digest_of(workspace)[0] == record.digest
-        )
+        return digest is None or stamp_of(workspace) == stamp or digest_of(workspace)[0] == digest
     except OSError:
         return False
 

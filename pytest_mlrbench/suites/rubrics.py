@@ -11,9 +11,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationError,
     model_validator,
@@ -22,6 +20,7 @@ from pydantic import (
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.resources import shipped
 from pytest_mlrbench.suites.stages import STAGES
+from pytest_mlrbench.values import Record
 
 LOWEST, HIGHEST = 1, 10
 
@@ -55,11 +54,7 @@ Bands = Annotated[dict[str, str], BeforeValidator(_text_keys), AfterValidator(_c
 StageNames = Annotated[tuple[str, ...], AfterValidator(_known_stages)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Dimension(_Strict):
+class Dimension(Record):
     """One thing that is scored 1..10, with an anchor text for each band of scores."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
@@ -68,17 +63,17 @@ class Dimension(_Strict):
     #: Stages in which the dimension is scored; empty means all stages of the rubric.
     stages: StageNames = ()
     #: For rubrics a program scores: check name → the sentence it checks.
-    checks: dict[str, str] = {}
+    checks: dict[str, str] = Field(default_factory=dict)
 
 
-class Overall(_Strict):
+class Overall(Record):
     """The overall score: a holistic judgement, not the mean of the dimensions."""
 
     question: str = Field(min_length=1)
     bands: Bands
 
 
-class Rubric(_Strict):
+class Rubric(Record):
     """One rubric file."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
