@@ -92,7 +92,7 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
                 judge.prepare(agent, plan.cases)
     except InputError as error:
         raise pytest.UsageError(str(error)) from None
-    return Engine(
+    engine = Engine(
         suite=plan.suite,
         agent=agent,
         judges=mlr_judges,
@@ -103,6 +103,10 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
         resuming=bool(options.resume),
         rerun=options.rerun,
     )
+    if options.resume and not hasattr(request.config, "workerinput"):
+        # A worker does not know which of the cases it will be given.
+        engine.look_back(plan.cases)
+    return engine
 
 
 def _run(runner: asyncio.Runner, engine: Engine, case: Case) -> CaseResult:
