@@ -70,7 +70,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _tasks_list(arguments: argparse.Namespace) -> int:
-    from pytest_mlrbench.suites.tasks import load_suite, share, suite_names
+    from pytest_mlrbench.suites.loading import load_suite, suite_names
+    from pytest_mlrbench.suites.tasks import share
 
     if not arguments.suite:
         for name in suite_names():
@@ -88,9 +89,9 @@ def _tasks_list(arguments: argparse.Namespace) -> int:
 
 
 def _tasks_show(arguments: argparse.Namespace) -> int:
+    from pytest_mlrbench.suites.loading import load_suite
     from pytest_mlrbench.suites.select import select_tasks
     from pytest_mlrbench.suites.stages import STAGES
-    from pytest_mlrbench.suites.tasks import load_suite
 
     suite = load_suite(arguments.suite, Path.cwd())
     for task in select_tasks(suite, [arguments.task]):

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mlrbench.resources import shipped
+from pytest_mlrbench.resources import shipped, user_path
+
+if TYPE_CHECKING:
+    from pytest_mlrbench.suites.choice import Choice
 
 #: Options that are also ini keys (``--mlr-suite`` → ``mlr_suite``): name, ini type, help.
 _BOTH = (
     ("suite", "string", "suite of tasks: mini, mlrbench-10, mlrbench, or path:DIR (default: mini)"),
     ("tasks", "args", "task ids or globs, separated by commas"),
+    ("category", "args", "only tasks of these categories, separated by commas"),
+    ("conference", "args", "only tasks of these conferences: iclr, icml, neurips"),
+    ("year", "args", "only tasks of these years"),
+    ("distinct", "bool", "of tasks with nearly the same text take only the first"),
     ("limit", "int", "only the first N of the chosen tasks"),
     ("sample", "int", "only N of the chosen tasks, drawn at random"),
     ("seed", "int", "seed of --mlr-sample (default: 0)"),
+    ("stratify", "string", "keep the shares of category, conference or year in a sample or limit"),
+    ("tasks-dir", "string", "a checkout of the published repository, in place of what was fetched"),
     ("repeats", "int", "how often each task is answered (default: 1)"),
     ("agent", "string", "who answers (default: reference)"),
     ("agent-version", "string", "a version of the agent, to be recorded and compared on resume"),
@@ -27,7 +36,8 @@ _BOTH = (
     ("rubrics", "string", "folder with rubrics of your own, used in place of those shipped"),
 )
 _REPEATABLE = ("judge", "threshold")
-_LISTS = ("tasks", *_REPEATABLE)
+_WORDS = ("tasks", "category", "conference", "year")
+_LISTS = (*_WORDS, *_REPEATABLE)
 
 
 @dataclass(frozen=True)
@@ -36,10 +46,8 @@ class Options:
 
     stage: str
     suite: str
-    tasks: tuple[str, ...]
-    limit: int | None
-    sample: int | None
-    seed: int
+    tasks_dir: Path | None
+    choice: Choice
     repeats: int
     agent: str
     agent_version: str
@@ -82,8 +90,11 @@ def add_options(parser: pytest.Parser) -> None:
         extra: dict[str, Any] = {"type": int} if kind == "int" else {}
         if name in _REPEATABLE:
             extra = {"action": "append"}
-        metavar = "N" if kind == "int" else name.upper().replace("-", "_")
-        group.addoption(f"--mlr-{name}", metavar=metavar, help=f"{text}; ini: {ini}", **extra)
+        if kind == "bool":
+            extra = {"action": "store_true", "default": None}
+        else:
+            extra["metavar"] = "N" if kind == "int" else name.upper().replace("-", "_")
+        group.addoption(f"--mlr-{name}", help=f"{text}; ini: {ini}", **extra)
         parser.addini(ini, text, type=kind, default=None)  # type: ignore[arg-type]
 
 
@@ -92,6 +103,8 @@ def read_options(config: pytest.Config) -> Options:
 
     :raises pytest.UsageError: a value that is not of its type.
     """
+    from pytest_mlrbench.suites.choice import Choice
+
     start = config.invocation_params.dir
     ini_folder = config.inipath.parent if config.inipath else config.rootpath
     values: dict[str, Any] = {}
@@ -109,17 +122,21 @@ def read_options(config: pytest.Config) -> Options:
         if name in _LISTS:
             given = [given] if isinstance(given, str) else list(given or [])
         values[name.replace("-", "_")] = given
-    if values["seed"] is None:
-        values["seed"] = 0
-    patterns = [part for text in values["tasks"] for part in text.replace(",", " ").split()]
+    for name in _WORDS:
+        values[name] = tuple(w for text in values[name] for w in text.replace(",", " ").split())
     json_file = config.getoption("mlr_json")
     return Options(
         stage=config.getoption("mlr_stage"),
         suite=values["suite"] or "mini",
-        tasks=tuple(patterns),
-        limit=values["limit"],
-        sample=values["sample"],
-        seed=values["seed"],
+        tasks_dir=_tasks_dir(bases["tasks-dir"], values["tasks_dir"]),
+        choice=Choice(
+            **{name: values[name] for name in _WORDS},
+            distinct=bool(values["distinct"]),
+            limit=values["limit"],
+            sample=values["sample"],
+            seed=values["seed"] or 0,
+            stratify=values["stratify"] or "",
+        ),
         repeats=1 if values["repeats"] is None else values["repeats"],
         agent=(values["agent"] or "reference").strip(),
         agent_version=values["agent_version"] or "",
@@ -155,6 +172,18 @@ def _seconds(text: str) -> float:
             f"--mlr-timeout {text!r} must be a time above 0, as 90, 90s, 15m or 8h."
         )
     return seconds
+
+
+def _tasks_dir(base: Path, name: str | None) -> Path | None:
+    if not name:
+        return None
+    folder = user_path(base, name)
+    if not (folder / "tasks").is_dir():
+        raise pytest.UsageError(
+            f"--mlr-tasks-dir: {folder} is no checkout of the published repository: it has no"
+            " folder tasks."
+        )
+    return folder
 
 
 def _folder(base: Path, name: str | None) -> Path | None:

@@ -14,11 +14,13 @@ from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.panel import combine
 from pytest_mlrbench.judges.review import Answer, OverallScored, Review, Scored
 from pytest_mlrbench.run.folder import RunFolder, write_json
-from pytest_mlrbench.run.record import RunRecord, Selection, Session, SuiteRecord
+from pytest_mlrbench.run.record import RunRecord, Session, SuiteRecord
 from pytest_mlrbench.run.result import CaseResult, FaultRecord, JudgeRecord
 from pytest_mlrbench.run.thresholds import Threshold
+from pytest_mlrbench.suites.choice import Choice
+from pytest_mlrbench.suites.loading import load_suite
 from pytest_mlrbench.suites.rubrics import rubric
-from pytest_mlrbench.suites.tasks import Suite, Task, load_suite
+from pytest_mlrbench.suites.tasks import Suite, Task
 
 __all__ = ["lay"]
 
@@ -145,7 +147,7 @@ def make_run_record(run: str = "run", stages: tuple[str, ...] = ("idea",)) -> Ru
     return RunRecord(
         run=run,
         suite=SuiteRecord(name="small", digest="suite", tasks=3, benchmark=None),
-        selection=Selection(tasks=(), limit=None, sample=None, seed=0),
+        selection=Choice(),
         stages=stages,
         repeats=1,
         agent="cmd:./agent.sh",

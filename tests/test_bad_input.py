@@ -37,7 +37,7 @@ def refused(repo: Repository, *args: str) -> str:
         ("--mlr-stage=idea,nothing", ["'nothing'"]),
         ("--mlr-stage=,", ["--mlr-stage", "end_to_end, or all"]),
         ("--mlr-suite=minni", ["'minni'", "mini, mlrbench, mlrbench-10", "path:DIR"]),
-        ("--mlr-suite=path:nowhere", ["suite.yaml", "nowhere"]),
+        ("--mlr-suite=path:nowhere", ["there is no folder", "nowhere"]),
         ("--mlr-tasks=calibration", ["'calibration'", "calibration_digits"]),
         ("--mlr-limit=0", ["--mlr-limit must be at least 1"]),
         ("--mlr-sample=7", ["--mlr-sample 7", "6 tasks"]),
@@ -152,7 +152,7 @@ def test_an_agent_is_refused_where_the_suite_lacks_its_inputs(repo: Repository) 
     said = refused(repo, *IDEA, "--mlr-suite=path:own", "--mlr-agent=cmd:true")
     assert "no task.md for small/idea/alpha/r1" in said
     assert "1 of 1 cases" in said
-    assert "published: or replay: agent, or another suite" in said
+    assert "published: or replay: agent, or add" in said
 
 
 # Judges

@@ -21,9 +21,9 @@ from pytest_mlrbench.run.engine import Engine
 from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.thresholds import Threshold
 from pytest_mlrbench.sandbox.local import MARK
+from pytest_mlrbench.suites.loading import load_suite
 from pytest_mlrbench.suites.rubrics import Rubric, rubric
 from pytest_mlrbench.suites.select import Case, make_cases
-from pytest_mlrbench.suites.tasks import load_suite
 
 SUITE = load_suite("mini")
 CASES = make_cases(SUITE, ["idea"], SUITE.tasks)

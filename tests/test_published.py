@@ -16,6 +16,7 @@ import pytest
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.published import FIGURE, PANEL, TABLES, Published, UnknownSystem, check_means
 from pytest_mlrbench.resources import shipped
+from pytest_mlrbench.suites.loading import load_suite
 
 BENCHMARKS = shipped("benchmarks")
 CLAUDE, GEMINI = "claude-3-7-sonnet", "gemini-2-5-pro"
@@ -126,11 +127,10 @@ def test_titles_are_plain_text() -> None:
 
 
 def test_the_ten_tasks_are_those_with_experiments() -> None:
-    ten = rows(BENCHMARKS / "suites" / "mlrbench-10" / "tasks.csv")
-    assert [task["id"] for task in ten] == list(Published.load().tasks("experiment", "codex"))
+    ten = load_suite("mlrbench-10").tasks
+    assert [task.id for task in ten] == list(Published.load().tasks("experiment", "codex"))
     assert len(ten) == 10
-    everything = rows(BENCHMARKS / "suites" / "mlrbench" / "tasks.csv")
-    assert all(task in everything for task in ten)
+    assert set(ten) < set(load_suite("mlrbench").tasks)
 
 
 # --- the scores ---------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def test_a_difference_from_the_source_is_shown(tmp_path: Path) -> None:
         shutil.copytree(BENCHMARKS / "suites" / suite, tmp_path / folder)
     for name, old, new in (
         ("published/means.csv", ",8.99\n", ",9.00\n"),
-        ("suites/mlrbench-10/tasks.csv", "iclr2025_wsl,", "iclr2025_wls,"),
+        ("suites/mlrbench-10/suite.yaml", "iclr2025_wsl", "iclr2025_wls"),
     ):
         path = tmp_path / "benchmarks" / name
         path.write_text(path.read_text("utf-8").replace(old, new, 1), encoding="utf-8")

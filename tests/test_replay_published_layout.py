@@ -36,10 +36,10 @@ from pytest_mlrbench.published import Published
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.folder import RunFolder, write_json
 from pytest_mlrbench.run.submission import SubmissionRecord
+from pytest_mlrbench.suites.loading import load_suite
 from pytest_mlrbench.suites.rubrics import rubric
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
-from pytest_mlrbench.suites.tasks import load_suite
 
 CLAUDE, GEMINI = "claude-3-7-sonnet-20250219", "gemini-2.5-pro-preview"
 DATED = "gemini-2.5-pro-preview-03-25"

@@ -20,7 +20,7 @@ from builders import lay
 
 from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.result import CaseResult
-from pytest_mlrbench.suites.tasks import load_suite
+from pytest_mlrbench.suites.loading import load_suite
 
 TASKS = tuple(task.id for task in load_suite("mini").tasks)
 #: Plugins that child sessions need not load, or that would shuffle them.

@@ -97,7 +97,8 @@ def test_without_a_stage_nothing_heavy_is_imported(repo: Repository) -> None:
         }
     )
     # Other plugins may import what they like.
-    plain = ("-p", "no:asyncio", "-p", "no:xdist", "-p", "no:hypothesispytest")
+    others = ("asyncio", "xdist", "hypothesispytest", "anyio", "platformdirs")
+    plain = [word for name in others for word in ("-p", f"no:{name}")]
     repo.set_addopts("-p no:randomly -p no:asyncio")
     repo.spawn(*plain).assert_outcomes(passed=1)
 

@@ -14,8 +14,8 @@ import pytest
 from conftest import Repository
 from pytest_mlrbench.agents import reference
 from pytest_mlrbench.resources import shipped
+from pytest_mlrbench.suites.loading import load_suite
 from pytest_mlrbench.suites.stages import STAGES
-from pytest_mlrbench.suites.tasks import load_suite
 
 MINI = load_suite("mini")
 

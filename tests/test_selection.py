@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import make_suite, one_sentence, read_suite
@@ -11,7 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.suites.select import make_cases, parse_stages, select_tasks
+from pytest_mlrbench.suites.choice import Choice, apportion, select_tasks
+from pytest_mlrbench.suites.select import make_cases, parse_stages
 from pytest_mlrbench.suites.stages import STAGES
 
 FRUIT = make_suite("apple", "banana", "cherry", "date", "elder", "fig", name="fruit")
@@ -23,7 +26,8 @@ tricky_ids = st.from_regex(r"[ar2](-?[ar2.]){0,4}", fullmatch=True)
 def chosen(
     *patterns: str, limit: int | None = None, sample: int | None = None, seed: int = 0
 ) -> list[str]:
-    return [task.id for task in select_tasks(FRUIT, patterns, limit, sample, seed)]
+    choice = Choice(tasks=patterns, limit=limit, sample=sample, seed=seed)
+    return [task.id for task in select_tasks(FRUIT, choice)]
 
 
 # Stages
@@ -195,3 +199,83 @@ def test_names_and_test_ids_are_unique_for_every_suite_that_loads(
     assert len({case.name.lower() for case in cases}) == len(cases)
     assert len({(case.stage, case.test_id.lower()) for case in cases}) == len(cases)
     assert len(cases) == len(STAGES) * len(ids) * repeats
+
+
+# By what is known of a task
+
+KINDS = {"apple": "pome", "banana": "berry", "cherry": "stone", "date": "stone", "elder": "berry"}
+TWINS = {"apple": "apple", "elder": "apple", "cherry": "cherry", "date": "cherry"}
+KNOWN = replace(
+    FRUIT,
+    tasks=tuple(
+        replace(
+            task,
+            category=KINDS.get(task.id, ""),
+            year="2023" if task.id < "d" else "2024",
+            near_duplicates=TWINS.get(task.id, ""),
+        )
+        for task in FRUIT.tasks
+    ),
+)
+
+
+def known(**choice: Any) -> list[str]:
+    return [task.id for task in select_tasks(KNOWN, Choice(**choice))]
+
+
+def test_tasks_are_chosen_by_category_and_year() -> None:
+    assert known(category=("berry", "stone")) == ["banana", "cherry", "date", "elder"]
+    assert known(category=("stone",), year=("2024",)) == ["date"]
+
+
+def test_what_no_task_has_is_told_what_there_is() -> None:
+    with one_sentence("category 'nut'", "there is berry, pome, stone"):
+        known(category=("nut",))
+    with one_sentence("conference 'icml'", "there is none"):
+        known(conference=("icml",))
+
+
+def test_filters_that_leave_nothing_are_refused() -> None:
+    with one_sentence("no task of suite 'fruit' is left"):
+        known(category=("pome",), year=("2024",))
+
+
+def test_of_near_duplicates_the_first_chosen_stays() -> None:
+    assert known(distinct=True) == ["apple", "banana", "cherry", "fig"]
+    assert known(distinct=True, year=("2024",)) == ["date", "elder", "fig"]
+
+
+def test_a_stratified_limit_keeps_the_shares() -> None:
+    assert known(limit=3, stratify="year") == ["apple", "banana", "date"]
+    assert known(limit=2, stratify="category") == ["banana", "cherry"]
+
+
+def test_a_stratified_sample_is_the_same_for_the_same_seed() -> None:
+    draws = {tuple(known(sample=4, stratify="year", seed=seed)) for seed in range(30)}
+    assert len(draws) > 1
+    for draw in draws:
+        assert sum(task < "d" for task in draw) == 2
+    assert known(sample=4, stratify="year", seed=7) == known(sample=4, stratify="year", seed=7)
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        ({"stratify": "colour", "limit": 1}, "'colour' is none of category, conference, year"),
+        ({"stratify": "category"}, "needs --mlr-sample or --mlr-limit"),
+        ({"stratify": "conference", "limit": 1}, "no task of 'fruit' has a conference"),
+    ],
+)
+def test_a_stratum_that_makes_no_sense_is_refused(choice: dict[str, Any], words: str) -> None:
+    with one_sentence(words):
+        known(**choice)
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=9), st.data())
+def test_shares_are_proportional_and_complete(sizes: list[int], data: st.DataObject) -> None:
+    number = data.draw(st.integers(0, sum(sizes)))
+    shares = apportion(sizes, number)
+    assert sum(shares) == number
+    for size, share in zip(sizes, shares, strict=True):
+        assert 0 <= share <= size
+        assert abs(share - size * number / sum(sizes)) < 1

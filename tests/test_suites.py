@@ -8,8 +8,9 @@ import pytest
 from builders import lay, one_sentence, read_suite, write_suite
 
 from pytest_mlrbench.resources import shipped
+from pytest_mlrbench.suites.loading import load_suite, suite_names
 from pytest_mlrbench.suites.stages import STAGES
-from pytest_mlrbench.suites.tasks import Suite, Task, load_suite, share, suite_names
+from pytest_mlrbench.suites.tasks import Suite, Task, share
 
 TEN = (
     "iclr2025_bi_align",
@@ -152,8 +153,10 @@ def test_the_digest_changes_with_the_tasks_and_their_texts(tmp_path: Path) -> No
 
 
 def test_a_folder_without_a_suite_is_refused(tmp_path: Path) -> None:
-    with one_sentence("there is no suite.yaml in", str(tmp_path)):
+    with one_sentence("there is no task in", str(tmp_path), "a Markdown file in"):
         load_suite(f"path:{tmp_path}")
+    with one_sentence("there is no folder", "nowhere"):
+        load_suite(f"path:{tmp_path / 'nowhere'}")
 
 
 def test_a_home_folder_that_does_not_exist_is_refused() -> None:
@@ -161,8 +164,9 @@ def test_a_home_folder_that_does_not_exist_is_refused() -> None:
         load_suite("path:~nobody-of-this-name/suite")
 
 
-def test_a_suite_without_tasks_file_is_refused(tmp_path: Path) -> None:
+def test_a_task_list_that_is_no_file_is_refused(tmp_path: Path) -> None:
     (write_suite(tmp_path) / "tasks.csv").unlink()
+    (tmp_path / "tasks.csv").mkdir()
     with one_sentence("tasks.csv cannot be read"):
         load_suite(f"path:{tmp_path}")
 

@@ -109,8 +109,10 @@ def id_problems(data: Path, rows: list[dict[str, str]]) -> list[str]:
     if texts and (odd := texts ^ wanted["mlrbench"]):
         problems.append(f"in either the task files or the scores, not in both: {sorted(odd)}")
     for suite, ids in wanted.items():
-        path = BENCHMARKS / "suites" / suite / "tasks.csv"
-        listed = [row["id"] for row in read(path)]
+        path = BENCHMARKS / "suites" / suite / "suite.yaml"
+        listed = yaml.safe_load(path.read_text("utf-8")).get("tasks") or [
+            row["id"] for row in read(path.with_name("tasks.csv"))
+        ]
         if listed != sorted(ids):
             missing, extra = sorted(ids - set(listed)), sorted(set(listed) - ids)
             problems.append(

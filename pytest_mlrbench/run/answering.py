@@ -15,19 +15,20 @@ from pytest_mlrbench.run.folder import write_json
 from pytest_mlrbench.run.submission import SubmissionRecord, check_contract, digest_of, stamp_of
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
+from pytest_mlrbench.suites.tasks import Input
 
 
 async def answer(
     agent: Agent,
     case: Case,
-    inputs: Mapping[str, Path],
+    inputs: Mapping[str, Input],
     folder: Path,
     seconds: float | None,
     key: dict[str, str | None],
 ) -> SubmissionRecord | SystemFault:
     """Have *agent* answer *case* in *folder*, and keep a record of how it ended.
 
-    :param inputs: path in the workspace → file.
+    :param inputs: path in the workspace → file or text.
     :param seconds: how long it may take; null for the stage's own limit.
     :param key: digests of what the submission depends on.
     """
@@ -79,9 +80,12 @@ async def answer(
     return record
 
 
-def _lay_inputs(inputs: Mapping[str, Path], pristine: Path, workspace: Path) -> None:
+def _lay_inputs(inputs: Mapping[str, Input], pristine: Path, workspace: Path) -> None:
     workspace.mkdir(parents=True)
     for name, source in inputs.items():
         for target in (pristine / name, workspace / name):
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+            if isinstance(source, str):
+                target.write_text(source, "utf-8")
+            else:
+                shutil.copyfile(source, target)

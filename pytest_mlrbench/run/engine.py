@@ -30,7 +30,7 @@ from pytest_mlrbench.sandbox.local import reap
 from pytest_mlrbench.suites.rubrics import Rubric
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
-from pytest_mlrbench.suites.tasks import Suite
+from pytest_mlrbench.suites.tasks import Input, Suite
 
 #: Causes of results that say nothing about the case, only that it did not come to its end.
 UNFINISHED = frozenset({"interrupted", "worker_crash"})
@@ -182,8 +182,11 @@ class Engine:
         folder = self._case_folder(case)
         if self.resuming and (kept := read_model(folder / "submission.json", SubmissionRecord)):
             return kept
-        reads = self.agent.needs_inputs
-        inputs = self.suite.inputs(case.task, STAGES[case.stage]) if reads else {}
+        inputs: Mapping[str, Input] = {}
+        if self.agent.needs_inputs:
+            if missing := self.suite.missing_inputs(case.task, STAGES[case.stage]):
+                return SystemFault("no_inputs", f"there is no {', '.join(missing)} to start from.")
+            inputs = self.suite.inputs(case.task, STAGES[case.stage])
         return await answer(
             self.agent, case, inputs, folder, self.timeout, self._submission_key(key)
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.agents.function import FunctionAgent
@@ -13,10 +14,12 @@ from pytest_mlrbench.judges.base import Judge
 from pytest_mlrbench.judges.specs import make_judges
 from pytest_mlrbench.options import Options
 from pytest_mlrbench.run.thresholds import DEFAULT, Threshold, check_names
+from pytest_mlrbench.suites.choice import select_tasks
+from pytest_mlrbench.suites.loading import load_suite
 from pytest_mlrbench.suites.rubrics import Rubric, stage_rubrics
-from pytest_mlrbench.suites.select import Case, make_cases, parse_stages, select_tasks
+from pytest_mlrbench.suites.select import Case, make_cases, parse_stages
 from pytest_mlrbench.suites.stages import STAGES
-from pytest_mlrbench.suites.tasks import Suite, load_suite, share
+from pytest_mlrbench.suites.tasks import Suite, share
 
 #: As ``--mlr-agent`` or ``--mlr-judge``: the user's fixture of that name gives it.
 FIXTURE = "fixture"
@@ -42,8 +45,8 @@ class Plan:
         :raises InputError: the first thing that cannot be used.
         """
         stages = parse_stages(options.stage)
-        suite = load_suite(options.suite, options.bases["suite"])
-        tasks = select_tasks(suite, options.tasks, options.limit, options.sample, options.seed)
+        suite = load_suite(options.suite, options.bases["suite"], options.tasks_dir)
+        tasks = select_tasks(suite, options.choice)
         if options.rerun and not options.resume:
             raise InputError("--mlr-rerun runs cases of an earlier run again: add --mlr-resume.")
         agent = None
@@ -75,18 +78,37 @@ class Plan:
             judge.prepare(agent, self.cases)
 
     def _need_inputs(self, agent: Agent) -> None:
-        lacking = [c for c in self.cases if self.suite.missing_inputs(c.task, STAGES[c.stage])]
-        if not lacking:
+        """Refuse cases without inputs, unless they are some of those of a published suite.
+
+        There each case that has its inputs can be run; the others are not measured.
+        """
+        lacking = self.lacking
+        if not lacking or (self.suite.source and len(lacking) < len(self.cases)):
             return
         first = lacking[0]
-        missing = self.suite.missing_inputs(first.task, STAGES[first.stage])
-        raise InputError(
-            f"suite {self.suite.name!r} has no {', '.join(missing)} for {first.name}"
-            f" (inputs are missing for {len(lacking)} of {len(self.cases)} cases), and agent"
-            f" {agent.spec!r} needs them: take a published: or replay: agent, or another suite;"
-            f" in a suite of your own they are tasks/{first.task.id}.md and files in"
-            f" inputs/{first.task.id}/ of {self.suite.folder}."
+        missing = ", ".join(self.suite.missing_inputs(first.task, STAGES[first.stage]))
+        place = self.suite.folder
+        remedy = (
+            f"run `{self._fetch}`, or give a checkout with --mlr-tasks-dir"
+            if self.suite.source
+            else f"take a published: or replay: agent, or add {place}/tasks/{first.task.id}.md and"
+            f" files in {place}/inputs/{first.task.id}/"
         )
+        raise InputError(
+            f"suite {self.suite.name!r} has no {missing} for {first.name} (inputs are missing for"
+            f" {len(lacking)} of {len(self.cases)} cases), and agent {agent.spec!r} needs them:"
+            f" {remedy}."
+        )
+
+    @property
+    def _fetch(self) -> str:
+        return f"mlrbench tasks fetch --stage {','.join(self.stages)}"
+
+    @cached_property
+    def lacking(self) -> tuple[Case, ...]:
+        """The cases for which an input of their stage is not here."""
+        missing = self.suite.missing_inputs
+        return tuple(case for case in self.cases if missing(case.task, STAGES[case.stage]))
 
     def check_rubrics(self, judge: Judge) -> None:
         """A run has one rubric a stage; a judge from a fixture must score by it too.
@@ -114,8 +136,8 @@ class Plan:
         """Return lines that say what will be run, for people."""
         chosen = len({case.task.id for case in self.cases})
         part = share(chosen, len(self.suite.tasks), self.suite.benchmark)
-        if self.options.sample:
-            part += f", drawn with seed {self.options.seed}"
+        if said := self.options.choice.describe():
+            part += f", {said}"
         parts = [
             f"suite {self.suite.name} ({part})",
             ", ".join(self.stages),
@@ -126,7 +148,19 @@ class Plan:
             parts.insert(2, f"{self.options.repeats} repeats")
         if self.demo:
             parts.append("DEMO")
-        return ["mlrbench: " + " · ".join(parts), *self._describe_thresholds()]
+        return [
+            "mlrbench: " + " · ".join(parts),
+            *self._describe_lacking(),
+            *self._describe_thresholds(),
+        ]
+
+    def _describe_lacking(self) -> list[str]:
+        if not self.lacking or not (self.agent is None or self.agent.needs_inputs):
+            return []
+        return [
+            f"mlrbench: {len(self.lacking)} of {len(self.cases)} cases have no inputs, and will not"
+            f" be measured: `{self._fetch}`"
+        ]
 
     def _describe_thresholds(self) -> list[str]:
         by_rule: dict[str, list[str]] = {}

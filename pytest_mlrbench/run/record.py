@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest_mlrbench
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.run.plan import Plan
+from pytest_mlrbench.suites.choice import Choice
 from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.values import Record
 
@@ -24,15 +25,6 @@ class SuiteRecord(Record):
     benchmark: tuple[str, int] | None
 
 
-class Selection(Record):
-    """How tasks were chosen from the suite."""
-
-    tasks: tuple[str, ...]
-    limit: int | None
-    sample: int | None
-    seed: int
-
-
 class Session(Record):
     """One call of pytest on the run; a resumed run has several."""
 
@@ -45,7 +37,8 @@ class RunRecord(Record):
 
     run: str
     suite: SuiteRecord
-    selection: Selection
+    #: How tasks were chosen from the suite.
+    selection: Choice
     stages: tuple[str, ...]
     repeats: int
     agent: str
@@ -82,9 +75,7 @@ class RunRecord(Record):
                 tasks=len(plan.suite.tasks),
                 benchmark=plan.suite.benchmark,
             ),
-            selection=Selection(
-                tasks=options.tasks, limit=options.limit, sample=options.sample, seed=options.seed
-            ),
+            selection=options.choice,
             stages=tuple(stage for stage in STAGES if stage in stages),
             repeats=max(options.repeats, earlier.repeats if earlier else 1),
             agent=options.agent,

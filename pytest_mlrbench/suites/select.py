@@ -1,10 +1,8 @@
-"""From what the user asked for to the list of cases."""
+"""Cases: what they are, and from stages and tasks to the list of them."""
 
 from __future__ import annotations
 
 import difflib
-import fnmatch
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,52 +48,6 @@ def parse_stages(text: str) -> tuple[str, ...]:
     if not names:
         raise InputError(f"--mlr-stage names no stage: stages are {', '.join(STAGES)}, or all.")
     return tuple(stage for stage in STAGES if stage in names)
-
-
-def select_tasks(
-    suite: Suite,
-    patterns: Sequence[str] = (),
-    limit: int | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-) -> tuple[Task, ...]:
-    """Return the chosen tasks in the order of the suite.
-
-    :param patterns: task ids or globs; none means all.
-    :param limit: keep the first *limit*.
-    :param sample: draw that many at random; the same *seed* draws the same tasks.
-    :raises InputError: a pattern that matches nothing, or more asked for than there is.
-    """
-    tasks = suite.tasks
-    if patterns:
-        wanted: set[str] = set()
-        for pattern in patterns:
-            wanted.update(_matches(suite, pattern))
-        tasks = tuple(task for task in tasks if task.id in wanted)
-    for option, number in (("--mlr-sample", sample), ("--mlr-limit", limit)):
-        if number is not None and number < 1:
-            raise InputError(f"{option} must be at least 1, not {number}.")
-    if sample is not None:
-        if sample > len(tasks):
-            raise InputError(
-                f"--mlr-sample {sample} is more than the {len(tasks)} tasks to draw from."
-            )
-        drawn = {task.id for task in random.Random(seed).sample(tasks, sample)}
-        tasks = tuple(task for task in tasks if task.id in drawn)
-    return tasks[:limit]
-
-
-def _matches(suite: Suite, pattern: str) -> list[str]:
-    ids = [task.id for task in suite.tasks]
-    found = [task_id for task_id in ids if fnmatch.fnmatchcase(task_id, pattern)]
-    if not found:
-        close = difflib.get_close_matches(pattern, ids, n=3)
-        hint = f" Did you mean {' or '.join(close)}?" if close else ""
-        raise InputError(
-            f"no task of suite {suite.name!r} matches {pattern!r}.{hint}"
-            f" `mlrbench tasks list --suite {suite.name}` shows them."
-        )
-    return found
 
 
 def make_cases(

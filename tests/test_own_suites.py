@@ -1,0 +1,158 @@
+"""A user's folder of Markdown files is a suite, and every fault in it is told."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from builders import lay, one_sentence
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_mlrbench.suites.loading import load_suite, read_folder
+from pytest_mlrbench.suites.markdown import read_task
+from pytest_mlrbench.suites.stages import STAGES
+
+if TYPE_CHECKING:
+    from conftest import Repository
+
+FRONT = """---
+title: Forgetting in small networks
+category: memory
+year: 2026
+---
+
+# Forgetting
+
+How much does a small network forget?
+"""
+PLAIN = "# A plain task\n\nNothing is said of it.\n"
+AGENT = """
+import os, pathlib
+workspace = pathlib.Path(os.environ["MLR_WORKSPACE"])
+(workspace / "idea.md").write_text("# Idea\\n\\n" + (workspace / "task.md").read_text())
+"""
+
+
+def test_a_folder_of_markdown_files_is_a_suite(tmp_path: Path) -> None:
+    folder = lay(tmp_path / "ours", {"forget.md": FRONT, "plain.md": PLAIN, "README.md": "# Ours"})
+    suite = load_suite(f"path:{folder}")
+    assert suite.name == "ours"
+    assert [task.id for task in suite.tasks] == ["forget", "plain"]
+    forget, plain = suite.tasks
+    assert (forget.title, forget.category, forget.year) == (
+        "Forgetting in small networks",
+        "memory",
+        "2026",
+    )
+    assert (plain.title, plain.category) == ("A plain task", "")
+
+
+def test_the_agent_is_given_the_text_without_its_front_matter(repo: Repository) -> None:
+    repo.lay({"ours/tasks/forget.md": FRONT, "ours/tasks/plain.md": PLAIN, "agent.py": AGENT})
+    repo.run("--mlr-suite=path:ours", "--mlr-stage=idea", "--mlr-agent=cmd:python agent.py")
+    texts = repo.texts("idea.md")
+    body = "# Forgetting\n\nHow much does a small network forget?\n"
+    assert texts == {"forget": f"# Idea\n\n{body}", "plain": f"# Idea\n\n{PLAIN}"}
+
+
+def test_inputs_lie_beside_the_tasks(tmp_path: Path) -> None:
+    files = {"tasks/a.md": PLAIN, "inputs/a/idea.md": "idea", "inputs/a/related_work.md": "work"}
+    suite = load_suite(f"path:{lay(tmp_path / 'ours', files)}")
+    assert suite.missing_inputs(suite.tasks[0], STAGES["proposal"]) == ()
+    assert suite.missing_inputs(suite.tasks[0], STAGES["experiment"]) == ("proposal.md",)
+
+
+def test_a_list_may_order_the_tasks_and_front_matter_is_still_no_part_of_the_text(
+    tmp_path: Path,
+) -> None:
+    files = {"tasks/a.md": PLAIN, "tasks/b.md": FRONT, "tasks.csv": "id,title\nb,B\na,A\n"}
+    suite = load_suite(f"path:{lay(tmp_path / 'ours', files)}")
+    assert [task.title for task in suite.tasks] == ["B", "A"]
+    assert "---" not in str(suite.inputs(suite.tasks[0], STAGES["idea"])["task.md"])
+
+
+def test_a_change_of_the_text_changes_the_digests(tmp_path: Path) -> None:
+    folder = lay(tmp_path / "ours", {"tasks/a.md": FRONT})
+    before = load_suite(f"path:{folder}")
+    lay(folder, {"tasks/a.md": FRONT.replace("How much", "Why")})
+    after = load_suite(f"path:{folder}")
+    assert before.digest != after.digest
+    idea = STAGES["idea"]
+    assert before.inputs_digest(before.tasks[0], idea) != after.inputs_digest(after.tasks[0], idea)
+
+
+# Faults
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "has no text: what is the task?"),
+        ("---\ntitle: A\n---\n \n", "has no text: what is the task?"),
+        ("---\ntitle: A\n\nText.\n", "has no second '---' to end the front matter"),
+        ("---\ntitle: [A\n---\nText.\n", "has front matter that is not YAML"),
+        ("---\nonly words\n---\nText.\n", "has front matter that is not of the form 'key: value'"),
+        ("---\ntitel: A\n---\nText.\n", "has front matter with 'titel': known are title,"),
+        ("---\ntitle: [a, b]\n---\nText.\n", "in which 'title' is not one value"),
+    ],
+)
+def test_a_fault_of_a_task_is_told_with_its_file(tmp_path: Path, text: str, fault: str) -> None:
+    folder = lay(tmp_path / "ours", {"tasks/a.md": text})
+    with one_sentence(f"{folder / 'tasks/a.md'} ", fault):
+        load_suite(f"path:{folder}")
+
+
+def test_all_faults_are_found_at_once(tmp_path: Path) -> None:
+    files = {
+        "tasks/good.md": PLAIN,
+        "tasks/empty.md": "",
+        "tasks/twice-r2.md": PLAIN,
+        "inputs/goood/idea.md": "of a task that is not there",
+        "inputs/good/ideas.md": "not an input",
+    }
+    folder = lay(tmp_path / "ours", files)
+    (folder / "tasks/latin.md").write_bytes("# Übung".encode("latin-1"))
+    suite, faults = read_folder(folder)
+    assert suite
+    assert [task.id for task in suite.tasks] == ["good"]
+    told = "\n".join(faults)
+    for words in (
+        "empty.md has no text",
+        "latin.md is not UTF-8 text",
+        "task id 'twice-r2' must",
+        "goood holds inputs of a task that is not there",
+        "ideas.md is no input of a stage: inputs are idea.md, proposal.md, related_work.md,",
+    ):
+        assert words in told
+    assert len(faults) == 5
+    with one_sentence("(and 4 more: `mlrbench tasks check`)"):
+        load_suite(f"path:{folder}")
+
+
+def test_a_text_that_the_list_leaves_out_is_told(tmp_path: Path) -> None:
+    files = {"tasks/a.md": PLAIN, "tasks/b.md": PLAIN, "tasks.csv": "id,title\na,A\n"}
+    with one_sentence("does not list the task in b.md"):
+        load_suite(f"path:{lay(tmp_path / 'ours', files)}")
+
+
+def test_a_folder_whose_name_is_no_name_needs_a_suite_file(tmp_path: Path) -> None:
+    folder = lay(tmp_path / "our tasks", {"a.md": PLAIN})
+    with one_sentence("'our tasks' cannot name a suite", "add a suite.yaml"):
+        load_suite(f"path:{folder}")
+    lay(folder, {"suite.yaml": "name: ours\n"})
+    assert load_suite(f"path:{folder}").name == "ours"
+
+
+@given(st.text(alphabet=st.sampled_from("-:#a \n[]{}'\"é\t"), max_size=60))
+def test_whatever_a_file_holds_it_is_a_task_or_a_fault(text: str) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "task.md"
+        path.write_text(text, "utf-8", newline="")
+        with contextlib.suppress(ValueError):
+            task = read_task(path)
+            assert task.title
+            assert task.text is None or task.text.strip()
