@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_mlrbench import __version__
+from pytest_mlrbench import __version__, doctor
 from pytest_mlrbench.errors import InputError
 
 
@@ -56,6 +56,8 @@ def _parser() -> argparse.ArgumentParser:
 
     rubrics = commands.add_parser("rubrics", help="list what is scored in each stage")
     rubrics.set_defaults(run=_rubrics)
+
+    doctor.add_parser(commands)
 
     published = commands.add_parser("published", help="the published results").add_subparsers(
         required=True, metavar="list|check"
