@@ -79,7 +79,7 @@ def test_a_task_is_shown_with_its_text_and_inputs(capsys: Capture, tmp_path: Pat
 
 def test_a_task_without_text_says_so(capsys: Capture) -> None:
     lines = told(capsys, "tasks", "show", "iclr2025_wsl", "--suite", "mlrbench")
-    assert lines[-1] == "The suite does not ship the text."
+    assert lines[-1] == "The text is not here: `mlrbench tasks fetch --stage idea` downloads it."
 
 
 def test_the_bundled_suite_is_shown_without_naming_it(capsys: Capture) -> None:
@@ -90,7 +90,7 @@ def test_the_bundled_suite_is_shown_without_naming_it(capsys: Capture) -> None:
     ("words", "said"),
     [
         (["tasks", "list", "--suite", "mlrbensh"], "no suite 'mlrbensh'"),
-        (["tasks", "list", "--suite", "path:nowhere"], "no suite.yaml"),
+        (["tasks", "list", "--suite", "path:nowhere"], "there is no folder"),
         (["tasks", "show", "label_noise"], "Did you mean label_noise_wine?"),
         (["tasks", "show", "iclr2025_wsl"], "no task of suite 'mini'"),
         (["tasks", "show", "x", "--suite", "nope"], "no suite 'nope'"),
@@ -183,3 +183,60 @@ def test_the_rubrics_are_listed_by_stage(capsys: Capture) -> None:
     assert lines[0].split()[:2] == ["idea", "idea"]
     assert "soundness, insightfulness, significance, overall" in lines[4]
     assert "checklist" in lines[5]
+
+
+# what is known of the 201
+
+
+def test_categories_are_counted_beside_the_published_numbers(capsys: Capture) -> None:
+    head, *rows, total, last = told(
+        capsys, "tasks", "list", "--suite", "mlrbench", "--by", "category"
+    )
+    assert head.split() == ["category", "tasks", "published"]
+    assert "ml_theory 50 32" in [" ".join(row.split()) for row in rows]
+    assert len(rows) == 9
+    assert total.split() == ["all", "201", "201"]
+    assert "our labels" in last
+
+
+def test_a_part_of_the_benchmark_has_no_published_counts(capsys: Capture) -> None:
+    head, *_ = told(capsys, "tasks", "list", "--suite", "mlrbench-10", "--by", "category")
+    assert head.split() == ["category", "tasks"]
+
+
+def test_tasks_without_the_property_are_counted_too(capsys: Capture) -> None:
+    lines = told(capsys, "tasks", "list", "--suite", "mini", "--by", "year")
+    assert [line.split() for line in lines[1:]] == [["(none)", "6"], ["all", "6"]]
+
+
+def test_a_task_is_shown_with_its_page_and_its_twin(capsys: Capture) -> None:
+    lines = told(capsys, "tasks", "show", "neurips2024_opt", "--suite", "mlrbench")
+    assert "category: ml_theory" in lines
+    assert "page: https://opt-ml.org/" in lines
+    assert "nearly the same text: neurips2023_opt" in lines
+    assert lines[-1] == "The text is not here: `mlrbench tasks fetch --stage idea` downloads it."
+
+
+# a folder of one's own
+
+
+def test_a_folder_is_checked(capsys: Capture, tmp_path: Path) -> None:
+    folder = lay(tmp_path / "ours", {"a.md": "# A\n\nText.\n", "inputs/a/idea.md": "idea"})
+    lay(folder, {"inputs/a/related_work.md": "work", "tasks.csv": "id,title\na,A\n"})
+    assert told(capsys, "tasks", "check", folder) == [
+        "suite ours: 1 task, no faults",
+        "  idea        1 of 1 have all inputs",
+        "  proposal    1 of 1 have all inputs",
+        "  experiment  0 of 1 have all inputs, not a",
+        "  paper       0 of 1 have all inputs, not a",
+        "  end_to_end  1 of 1 have all inputs",
+    ]
+
+
+def test_every_fault_of_a_folder_is_told(capsys: Capture, tmp_path: Path) -> None:
+    folder = lay(tmp_path / "ours", {"a.md": "", "b.md": "---\nname: B\n---\nText.\n"})
+    assert main(["tasks", "check", str(folder)]) == 1
+    first, second, last = capsys.readouterr().out.splitlines()
+    assert first.endswith("a.md has no text.")
+    assert "b.md has front matter with 'name': known are title, " in second
+    assert last == f"2 faults in {folder}"

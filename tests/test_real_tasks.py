@@ -148,4 +148,6 @@ def test_a_text_that_is_not_the_published_one_stops_the_run(
         "--mlr-stage=idea", *PROPOSE[1:], "--mlr-tasks-dir=texts", "--mlr-tasks=iclr2025_dl4c"
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*iclr2025_dl4c.md*mlrbench tasks verify*"])
+    result.stderr.fnmatch_lines(
+        ["*task.md of task iclr2025_dl4c*is not the published content*tasks fetch*"]
+    )

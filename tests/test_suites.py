@@ -131,7 +131,7 @@ def test_inputs_are_found_by_their_names(tmp_path: Path) -> None:
     )
     alpha, paper = suite.tasks[0], STAGES["paper"]
     assert suite.inputs(alpha, paper) == {
-        "task.md": tmp_path / "tasks" / "alpha.md",
+        "task.md": "task",
         "idea.md": tmp_path / "inputs" / "alpha" / "idea.md",
         "results/figures/one.png": tmp_path / "inputs/alpha/results/figures/one.png",
         "results/results.md": tmp_path / "inputs/alpha/results/results.md",

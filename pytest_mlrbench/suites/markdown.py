@@ -29,23 +29,22 @@ def read_task(path: Path) -> Task:
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}") from None
     about: Mapping[str, Any] = {}
-    body = None
     if text.startswith(("---\n", "---\r\n")):
         text = text.replace("\r\n", "\n")
         match = _FRONT.match(text)
         if match is None:
             raise ValueError("begins with '---' and has no second '---' to end the front matter")
         about = _front_matter(match["yaml"])
-        text = body = text[match.end() :].lstrip("\n")
+        text = text[match.end() :].lstrip("\n")
     if not text.strip():
-        raise ValueError("has no text: what is the task?")
+        raise ValueError("has no text")
     heading = _HEADING.search(text)
     title = about.get("title") or (heading["title"] if heading else path.stem)
     return Task(
         id=path.stem,
         title=str(title),
         **{key: str(about[key]) for key in KEYS[1:] if about.get(key) is not None},
-        text=body,
+        text=text,
     )
 
 

@@ -31,7 +31,7 @@ class Task:
     sha256: str = ""
     #: Id of the first of several tasks whose texts are nearly the same.
     near_duplicates: str = ""
-    #: The text, where it is not the whole of a file.
+    #: The text, where it is not a file of its own.
     text: str | None = None
 
 
