@@ -87,7 +87,8 @@ class Repository:
     def texts(self, name: str) -> dict[str, str]:
         """Task → what its submission in the last run holds under *name*."""
         found = self.runs[-1].path.glob(f"cases/*/*/r1/submission/{name}")
-        return {path.parts[-4]: path.read_text("utf-8") for path in found}
+        task = -3 - name.count("/") - 1
+        return {path.parts[task]: path.read_text("utf-8") for path in found}
 
 
 @pytest.fixture

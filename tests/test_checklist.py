@@ -144,7 +144,7 @@ def good(tmp_path: Path) -> Path:
     files: dict[str, str | bytes] = {
         "task.md": TASK,
         "related_work.md": "Folds are old.",
-        "code/run.py": "print(1)\n",
+        "code/run.py": "json.dump(run_seeds(), open('results/metrics.json', 'w'))\n",
         "results/metrics.json": json.dumps({"seeds": [0, 1, 2], "methods": METHODS}),
         "results/claims.json": json.dumps(CLAIMS),
         "results/log.txt": "".join(
@@ -298,7 +298,12 @@ def claim(**changes: Any) -> Callable[[Path], object]:
 
 REPORT = "results/results.md"
 UNPROVEN = {"claims_resolve", "claims_hold"}
+NUMBER_CHECKS = {
+    *("results_table", "tables_half_recorded", "tables_recorded", "prose_agrees"),
+    *("variants_compared", "baseline_compared", "ablation_compared", "spread_given"),
+}
 CLAIM_CHECKS = UNPROVEN | {"claims_printed", "claims_cover"}
+UNRUN = {"log_agrees", "data_kept", "seeds_recorded"} | CLAIM_CHECKS | NUMBER_CHECKS
 DEFECTS = {
     "not UTF-8": (put(REPORT, DOCUMENTS[REPORT].encode() + b"\xff"), {"length"}),
     "unfinished": (rewrite(REPORT, "## Disc", "TODO\n## Disc"), {"finished"}),
@@ -310,7 +315,8 @@ DEFECTS = {
     "a section is missing": (rewrite(REPORT, "## Discussion", ""), {"sections_complete"}),
     "no log": (remove("results/log.txt"), {"expected_files", "log_agrees"}),
     "another log": (put("results/log.txt", "accuracy 0.4242\n" * 9), {"log_agrees"}),
-    "no program": (remove("code/run.py"), {"code_kept"}),
+    "no program": (remove("code/run.py"), UNRUN | {"code_kept"}),
+    "no program writes it": (put("code/run.py", "print(1)\n"), UNRUN),
     "no images": (rewrite(REPORT, "![", "["), {"figures_real", "figures_discussed"}),
     "no image": (put("results/scores.svg", "not an image"), {"figures_real"}),
     "image from the net": (rewrite(REPORT, "(scores", "(https://x.org/scores"), {"figures_real"}),
@@ -335,6 +341,8 @@ def test_each_defect_is_named(
 
 
 def test_claims_may_name_cells_lists_and_shares(good: Path) -> None:
+    write(good, {"code/save.sh": "python run.py > $out/r.csv\n"})
+    write(good, {"code/all.jl": 'write("$(name).json", found)\n'})
     write(good, {"results/r.csv": "seed,top 1\n0,0.9021\n1,0.9117\n"})
     write(good, {"results/r.json": '[[0.25], {"a/b": 7}]'})
     claims = [
@@ -359,6 +367,76 @@ def test_headings_of_many_kinds_are_found(good: Path, heading: str) -> None:
         text = text.replace(f"## {name}", heading.format(name))
     write(good, {"idea.md": text})
     assert failed(check("idea", good)) == set()
+
+
+# What counts as recorded, and as writing
+
+
+def pairs(**tables: tuple[str, str]) -> str:
+    return "| method | accuracy |\n|---|---|\n" + "\n".join(
+        f"| {method} | {mean} ± {spread} |" for method, (mean, spread) in tables.items()
+    )
+
+
+def test_a_spread_counts_beside_its_own_mean_only(good: Path) -> None:
+    """Each number is recorded somewhere; together they are nowhere."""
+    swapped = pairs(majority=("0.102", "0.021"), filter=("0.914", "0.005"), x=("0.875", "0.013"))
+    rewrite(REPORT, TABLE, swapped)(good)
+    assert failed(check("experiment", good)) >= NUMBER_CHECKS - {"prose_agrees"}
+    rewrite(REPORT, swapped, TABLE.replace("0.102 ± 0.005", "10.2% ± 0.5%"))(good)
+    assert not NUMBER_CHECKS & failed(check("experiment", good))
+
+
+RUNS = [0.25, 0.5, 0.75]
+RECORDS = {
+    "list of runs": json.dumps({"a": RUNS}),
+    "object of runs": json.dumps({"a": {f"seed {n}": run for n, run in enumerate(RUNS)}}),
+    "row": json.dumps([{"name": "a", "acc": 0.5, "acc_std": 0.25}]),
+    "short list": json.dumps({"a": [0.5, 0.25]}),
+    "siblings": json.dumps({"mean": {"a": 0.5, "b": 1}, "std": {"a": 0.25, "b": 2}}),
+    "column": json.dumps([{"name": n, "acc": run} for run in RUNS for n in ("a", "b")]),
+}
+
+
+@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
+def test_a_mean_and_its_spread_may_be_recorded_in_many_ways(good: Path, record: str) -> None:
+    write(good, {"results/metrics.json": record})
+    rewrite(REPORT, TABLE, pairs(a=("0.50", "0.25"), b=("0.50", "0.25")))(good)
+    assert "tables_recorded" not in failed(check("experiment", good))
+
+
+def test_a_paper_that_repeats_its_inputs_counts_for_what_it_adds(good: Path) -> None:
+    """Quoting is fine: here a third of the paper stands in the proposal."""
+    assert failed(check("paper", good)) == set()
+    paper = DOCUMENTS["results/paper.md"]
+    write(good, {"proposal.md": paper[: len(paper) // 3]})
+    assert failed(check("paper", good)) == set()
+    write(good, {"proposal.md": paper})
+    assert {"length", "own_words", "sections_begun", "results_table"} <= failed(
+        check("paper", good)
+    )
+
+
+EARLY = {"results_awaited", "evaluation_planned", "outcome_expected"}
+SAID = {
+    "In a pilot the filter reached an accuracy of 0.97.": EARLY,
+    "Filtering gained 4.1 ± 0.3 points.": EARLY,
+    "Preliminary results show 30% fewer errors.": EARLY,
+    "Filtering improved the accuracy to 91.4% on UCI digits.": set(),  # recorded, see `good`
+    "Doe et al. (2020) reached an accuracy of 0.97 by filtering.": set(),
+    "The idea holds if the accuracy of 0.97 is reached.": set(),
+    "With reduced noise, say 10%, nothing is lost.": set(),
+    "We use $\\gamma = 0.9$ as others found useful.": set(),
+}
+
+
+@pytest.mark.parametrize("stage", ["idea", "proposal"])
+@pytest.mark.parametrize(("sentence", "expected"), SAID.items(), ids=range(len(SAID)))
+def test_a_plan_has_no_results_yet(
+    good: Path, stage: str, sentence: str, expected: set[str]
+) -> None:
+    rewrite(document(stage), "## M", f"{sentence}\n\n## M")(good)
+    assert failed(check(stage, good)) == expected
 
 
 # Hostile input

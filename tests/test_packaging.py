@@ -35,7 +35,8 @@ def test_the_wheel_holds_the_shipped_folders_and_the_entry_points(wheel: Path) -
         "rubrics/experiment.yaml",
         "fixtures/replay/agent_reviews/idea_proposal_reviews_anna/calibration_digits/idea/idea_demo.json",
         "schemas/result.schema.json",
-        "agents/reference/plans/calibration_digits/idea.md",
+        "agents/reference/plans/calibration_digits/paper.md",
+        "agents/fabricated/paper.md",
     ):
         assert f"pytest_mlrbench/{name}" in names
     assert not [name for name in names if "/tests/" in name or name.endswith(".pyc")]

@@ -119,7 +119,6 @@ def test_a_relative_path_is_relative_to_the_base(tmp_path: Path) -> None:
 
 
 def test_inputs_are_found_by_their_names(tmp_path: Path) -> None:
-    suite = read_suite(tmp_path)
     lay(
         tmp_path,
         {
@@ -129,6 +128,7 @@ def test_inputs_are_found_by_their_names(tmp_path: Path) -> None:
             "inputs/alpha/results/figures/one.png": "figure",
         },
     )
+    suite = read_suite(tmp_path)
     alpha, paper = suite.tasks[0], STAGES["paper"]
     assert suite.inputs(alpha, paper) == {
         "task.md": "task",

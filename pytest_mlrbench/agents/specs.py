@@ -6,10 +6,14 @@ from pathlib import Path
 
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.agents.command import CommandAgent, PythonAgent, ReferenceAgent
+from pytest_mlrbench.agents.controls import CONTROLS, ControlAgent
 from pytest_mlrbench.agents.replay import PublishedAgent, ReplayAgent
 from pytest_mlrbench.errors import InputError
 
-FORMS = "reference, cmd:COMMAND, py:module:callable, replay:DIR[#SYSTEM], published:SYSTEM"
+FORMS = (
+    f"reference, {', '.join(CONTROLS)}, cmd:COMMAND, py:module:callable, replay:DIR[#SYSTEM],"
+    " published:SYSTEM"
+)
 
 
 def make_agent(spec: str, base: Path) -> Agent:
@@ -21,6 +25,8 @@ def make_agent(spec: str, base: Path) -> Agent:
     kind, colon, rest = spec.partition(":")
     if spec == "reference":
         return ReferenceAgent(spec, base)
+    if spec in CONTROLS:
+        return ControlAgent(spec)
     if colon and rest.strip():
         if kind == "cmd":
             return CommandAgent(spec, base)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from io import StringIO
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from pytest_mlrbench.judges import check_texts as texts
+from pytest_mlrbench.judges.check_records import Together, all_numbers, as_number, records
 from pytest_mlrbench.suites.stages import STAGES
 
 MAX_BYTES = 2_000_000
@@ -24,10 +24,18 @@ MAX_FILES = 5_000
 MAX_DATA_FILES = 200
 #: Sections, tables, images and claims beyond this many are not looked at.
 MAX_ITEMS = 500
-#: A file with more numbers is raw data: by chance it would contain any number one looks for.
-MAX_NUMBERS = 20_000
+#: Words under a heading that make it more than a heading.
+FEW_WORDS = 15
+#: Share of a document's prose that must be new for the rest to count as quoted.
+LEAST_NEW = 0.5
 
 DATA_SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".tsv"})
+#: The end of such a file's name as a program writes it down; what comes before may be computed.
+_DATA_NAME = re.compile(r"(?<![\w.-])[\w.-]{0,100}\.(?:jsonl|json|csv|tsv)\b")
+CODE_SUFFIXES = (
+    *(".py", ".ipynb", ".sh", ".r", ".jl", ".m", ".pl", ".rb", ".js", ".ts"),
+    *(".c", ".cc", ".cpp", ".cu", ".rs", ".go", ".java", ".scala"),
+)
 CLAIMS = "results/claims.json"
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})
 
@@ -151,9 +159,26 @@ class Submission:
         return self.text("task.md")
 
     @cached_property
+    def given(self) -> str:
+        """The texts the agent was given beside the task."""
+        names = [name for name in self.stage.inputs if name.endswith(".md") and name != "task.md"]
+        names += ["results/results.md"] * ("results" in self.stage.inputs)
+        return "\n".join(map(self.text, names))
+
+    @cached_property
+    def share_new(self) -> float:
+        """Which share of the document's prose none of the given texts holds."""
+        return texts.new_share(texts.without_fences(self.raw), f"{self.task}\n{self.given}")
+
+    @cached_property
     def own(self) -> str:
-        """The document without code and without what was copied from the task."""
-        return texts.without(texts.without_fences(self.raw), self.task)
+        """The document without code and without what was copied from the task.
+
+        Passages of the other inputs may be taken over, as a paper does with its bibliography. Where
+        they are most of the document, though, it counts for what it adds to them.
+        """
+        text = texts.without(texts.without_fences(self.raw), self.task)
+        return text if self.share_new >= LEAST_NEW else texts.without(text, self.given)
 
     @cached_property
     def sections(self) -> list[texts.Section]:
@@ -194,6 +219,16 @@ class Submission:
         return texts.sentences(self.own)
 
     @cached_property
+    def told(self) -> list[str]:
+        """The sentences without the headings, which only announce something."""
+        return [sentence for sentence in self.sentences if not sentence.startswith("#")]
+
+    @cached_property
+    def headings(self) -> list[str]:
+        """The headings that something stands under."""
+        return [s.title for s in self.sections if len(texts.words(s.body)) >= FEW_WORDS]
+
+    @cached_property
     def tables(self) -> list[texts.Table]:
         """The document's tables that print measured numbers."""
         return texts.tables(self.own)[:MAX_ITEMS]
@@ -217,16 +252,53 @@ class Submission:
     # Recorded numbers
 
     @cached_property
-    def data_files(self) -> tuple[str, ...]:
-        """Machine-readable results: those under ``results/``, else those anywhere."""
+    def programs(self) -> tuple[str, ...]:
+        """Paths of the program files that are not blank."""
+        found = (path for path in self.files if Path(path).suffix.lower() in CODE_SUFFIXES)
+        return tuple(islice((path for path in found if self.read(path).strip()), MAX_ITEMS))
+
+    @cached_property
+    def _endings(self) -> frozenset[str]:
+        """How the names of data files end that programs write down, ``_results.json`` say."""
+        return frozenset(
+            ending for path in self.programs for ending in _DATA_NAME.findall(self.text(path))
+        )
+
+    def written(self, path: str) -> bool:
+        """Whether a run may have written the data file *path*: a program in the workspace names it.
+
+        What none names was typed, for all a reader can tell. The results that a paper is about were
+        given to its author, and are beyond that doubt.
+        """
+        name = Path(path).name
+        ends = (name[start:] for start in range(len(name)))
+        return "results" in self.stage.inputs or not self._endings.isdisjoint(ends)
+
+    @cached_property
+    def _machine_readable(self) -> list[str]:
         claims = self.find(CLAIMS)
-        every = [
+        return [
             path
             for path in self.files
             if Path(path).suffix in DATA_SUFFIXES and self.find(path) != claims
         ]
+
+    @property
+    def typed_files(self) -> list[str]:
+        """The data files that no program names."""
+        return [path for path in self._machine_readable if not self.written(path)]
+
+    @cached_property
+    def data_files(self) -> tuple[str, ...]:
+        """Machine-readable results of a run: those under ``results/``, else those anywhere."""
+        every = [path for path in self._machine_readable if self.written(path)]
         results = [path for path in every if path.startswith("results/")]
         return tuple((results or every)[:MAX_DATA_FILES])
+
+    @cached_property
+    def _given_report(self) -> str:
+        """The report that a paper is about and may rely on."""
+        return self.text("results/results.md") if "results" in self.stage.inputs else ""
 
     @cached_property
     def known(self) -> texts.Known:
@@ -234,19 +306,35 @@ class Submission:
         numbers = [
             number for path in self.data_files for number in all_numbers(self.document(path))
         ]
-        if "results" in self.stage.inputs:  # a paper may rely on the report it was given
-            given = texts.printed_numbers(self.text("results/results.md"))
-            numbers += [number.value for number in given]
+        numbers += [number.value for number in texts.printed_numbers(self._given_report)]
         return texts.Known(numbers)
+
+    @cached_property
+    def _together(self) -> Together:
+        """The numbers that stand together in a record, or in the report that was given."""
+        found = (self.document(path) for path in self.data_files)
+        small = chain.from_iterable(records(data) for data in found if all_numbers(data))
+        pairs = texts.spreads(self._given_report)[1]
+        return Together(chain(small, ([mean.value, std.value] for mean, std in pairs)))
+
+    def recorded(self, alone: Sequence[texts.Printed], pairs: Sequence[texts.Pair]) -> int:
+        """How many of these numbers are recorded; of ``a ± b`` both or none.
+
+        Among hundreds of recorded numbers a lone one is often found by chance, a pair hardly ever.
+        """
+        found = sum(number in self.known for number in alone)
+        return found + 2 * sum(pair in self._together for pair in pairs)
+
+    @cached_property
+    def recorded_in_tables(self) -> list[int]:
+        """How many numbers of each table are recorded."""
+        return [self.recorded(table.alone, table.pairs) for table in self.tables]
 
     @cached_property
     def backed_tables(self) -> list[texts.Table]:
         """The tables that count as results: at least half of their numbers are recorded."""
-        return [
-            table
-            for table in self.tables
-            if 2 * sum(number in self.known for number in table.numbers) >= len(table.numbers)
-        ]
+        found = zip(self.tables, self.recorded_in_tables, strict=True)
+        return [table for table, recorded in found if 2 * recorded >= len(table.numbers)]
 
     @cached_property
     def _claims(self) -> list[Any]:
@@ -297,6 +385,8 @@ class Submission:
         relative, _, place = source.partition("#")
         if self.find(relative) == self.find(CLAIMS):  # a claim cannot prove itself
             return None
+        if not self.written(relative):
+            return None
         document = self.document(relative)
         if cell := re.fullmatch(r"row=([1-9]\d{0,7}),column=(.{1,200})", place):
             return as_number(_step(_step(document, str(int(cell[1]) - 1)), unquote(cell[2])))
@@ -317,29 +407,3 @@ def _step(value: Any, token: str) -> Any:
     if isinstance(value, list) and re.fullmatch(r"0|[1-9][0-9]{0,8}", token):
         return value[int(token)] if int(token) < len(value) else None
     return None
-
-
-def as_number(value: Any) -> float | None:
-    """Return *value* as a finite number; the cells of a CSV file are text, so text counts."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        converted = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return converted if math.isfinite(converted) else None
-
-
-def all_numbers(document: Any) -> list[float]:
-    """Return the numbers anywhere in *document*, or none where there are too many."""
-    found: list[float] = []
-    pending = [document]
-    while pending and len(found) <= MAX_NUMBERS:
-        value = pending.pop()
-        if isinstance(value, dict):
-            pending += value.values()
-        elif isinstance(value, list):
-            pending += value
-        elif (converted := as_number(value)) is not None:
-            found.append(converted)
-    return found if len(found) <= MAX_NUMBERS else []

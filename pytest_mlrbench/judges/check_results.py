@@ -8,7 +8,8 @@ from itertools import chain, islice
 from typing import Any
 
 from pytest_mlrbench.judges import check_texts as texts
-from pytest_mlrbench.judges.check_files import CLAIMS, MAX_ITEMS, Submission, as_number
+from pytest_mlrbench.judges.check_files import CLAIMS, MAX_ITEMS, Submission
+from pytest_mlrbench.judges.check_records import as_number
 from pytest_mlrbench.judges.checks import CheckOutcome, Registry, example, share
 
 CHECKS = Registry()
@@ -42,18 +43,15 @@ def log_agrees(work: Submission) -> CheckOutcome:
 @CHECKS.add
 def data_kept(work: Submission) -> CheckOutcome:
     """Results exist in a form programs can read."""
-    files = len(work.data_files)
-    return CheckOutcome(len(work.known) >= 3, f"{len(work.known):,} numbers in {files} data files")
-
-
-_CODE = (".py", ".ipynb", ".sh", ".r", ".jl", ".c", ".cc", ".cpp", ".cu", ".rs", ".go", ".java")
+    detail = f"{len(work.known):,} numbers in {len(work.data_files)} data files"
+    outcome = CheckOutcome(len(work.known) >= 3, f"{detail} that a program names")
+    return example(outcome, "none names", work.typed_files)
 
 
 @CHECKS.add
 def code_kept(work: Submission) -> CheckOutcome:
     """The program is there."""
-    programs = [path for path in work.files if path.lower().endswith(_CODE) and work.read(path)]
-    return CheckOutcome(bool(programs), f"{len(programs)} program files")
+    return CheckOutcome(bool(work.programs), f"{len(work.programs)} program files")
 
 
 @CHECKS.add
@@ -137,7 +135,7 @@ def results_table(work: Submission) -> CheckOutcome:
 
 
 def _recorded(work: Submission, least: float) -> CheckOutcome:
-    found = sum(number in work.known for number in work.table_numbers)
+    found = sum(work.recorded_in_tables)
     return share(found, len(work.table_numbers), least, "numbers of the tables are recorded")
 
 
@@ -149,9 +147,9 @@ CHECKS["tables_recorded"] = partial(_recorded, least=0.9)
 def prose_agrees(work: Submission) -> CheckOutcome:
     """The prose cites recorded numbers."""
     prose = [line for line in work.own.splitlines() if "|" not in line and line[:1] != "#"]
-    numbers = texts.printed_numbers("\n".join(prose))
-    found = sum(number in work.known for number in numbers)
-    return share(found, len(numbers), 0.5, "numbers of the prose are recorded")
+    alone, pairs = texts.spreads("\n".join(prose))
+    found, total = work.recorded(alone, pairs), len(alone) + 2 * len(pairs)
+    return share(found, total, 0.5, "numbers of the prose are recorded")
 
 
 # baseline, seeds

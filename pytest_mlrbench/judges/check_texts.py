@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import chain
 
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
@@ -31,6 +32,8 @@ _NUMBER = re.compile(
     r"(?<![\w.])([-+−]?\d{1,15}(?:,\d{3}){0,4}(\.\d{1,17})?(?:[eE][-+]?\d{1,3})?)"  # noqa: RUF001
     r"(\s?\\?%)?(?![\w]|\.\d)"
 )
+#: What stands between a mean and its spread; ``+/-`` may have lost its minus to the number.
+_PLUS_MINUS = re.compile(r"\s?\$?\s?(?:±|\+/-?|\\pm)\s?\$?\s?")
 #: Tables of settings hold numbers that nobody measured.
 _SETTINGS = re.compile(r"param|setting|config|argument", re.IGNORECASE)
 
@@ -58,6 +61,13 @@ def ngrams(items: Sequence[str], length: int) -> list[tuple[str, ...]]:
     return [tuple(items[start : start + length]) for start in range(len(items) - length + 1)]
 
 
+def new_share(text: str, source: str, length: int = 6) -> float:
+    """Return the share of the runs of *length* words in *text*, tables apart, not in *source*."""
+    prose = "\n".join(line for line in text.splitlines() if "|" not in line)
+    runs, known = ngrams(words(prose), length), set(ngrams(words(source), length))
+    return sum(run not in known for run in runs) / len(runs) if runs else 1.0
+
+
 def without_fences(text: str) -> str:
     """Drop fenced code, in which ``#`` starts a comment and not a heading.
 
@@ -77,16 +87,26 @@ def without_fences(text: str) -> str:
 
 def without(text: str, source: str) -> str:
     """Drop the sentences of *text* that stand word for word in *source*."""
-    haystack = f" {' '.join(words(source))} "
+    heard = words(source)
+    haystack, begun = f" {' '.join(heard)} ", set(ngrams(heard, 4))
+    stated = {" ".join(words(part)) for part in _parts(source)}  # to look through all is slow
 
     def own(sentence: str) -> bool:
         spoken = words(sentence)
-        return len(spoken) < 4 or f" {' '.join(spoken)} " not in haystack
+        if len(spoken) < 4 or tuple(spoken[:4]) not in begun:
+            return True
+        said = " ".join(spoken)
+        return said not in stated and f" {said} " not in haystack
 
     return "\n".join(
         " ".join(part for part in _SENTENCE_END.split(line) if own(part))
         for line in text.splitlines()
     )
+
+
+def _parts(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        yield from _SENTENCE_END.split(line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +186,10 @@ class Printed:
         return 0.5 * 10.0**-self.decimals + 1e-9 * (1 + abs(self.value))
 
 
+#: A mean and its spread.
+Pair = tuple[Printed, Printed]
+
+
 def as_printed(value: float) -> Printed:
     """Read the precision of a JSON number off its shortest spelling."""
     exponent = Decimal(repr(value)).as_tuple().exponent
@@ -177,16 +201,44 @@ def printed_numbers(text: str, *, every: bool = False) -> list[Printed]:
 
     :param every: also whole numbers, which mostly count things.
     """
-    return [
-        Printed(float(found[1].replace(",", "").replace("−", "-")), _decimals(found[1]), percent)  # noqa: RUF001
-        for found in _NUMBER.finditer(text)
-        if (percent := bool(found[3])) or found[2] or every
-    ]
+    return [_printed(found) for found in _NUMBER.finditer(text) if every or _is_measured(found)]
+
+
+def spreads(text: str) -> tuple[list[Printed], list[Pair]]:
+    """Return the numbers of *text* that look measured: those alone, and pairs like ``0.9 ± 0.1``.
+
+    Of a pair, one number with a decimal point or a percent sign is enough.
+    """
+    found = list(_NUMBER.finditer(text))
+    alone, pairs, number = [], [], 0
+    while number < len(found):
+        one, two = found[number], found[number + 1] if number + 1 < len(found) else None
+        paired = two and _PLUS_MINUS.fullmatch(text[one.end() : two.start()])
+        if two and paired and (_is_measured(one) or _is_measured(two)):
+            spread = _printed(two)
+            pairs.append((_printed(one), replace(spread, value=abs(spread.value))))
+        elif not paired and _is_measured(one):
+            alone.append(_printed(one))
+        number += 2 if paired else 1
+    return alone, pairs
+
+
+def _is_measured(found: re.Match[str]) -> bool:
+    return bool(found[2] or found[3])
+
+
+def _printed(found: re.Match[str]) -> Printed:
+    value = float(found[1].replace(",", "").replace("−", "-"))  # noqa: RUF001
+    return Printed(value, _decimals(found[1]), bool(found[3]))
 
 
 def _decimals(number: str) -> int:
     mantissa, _, exponent = number.lower().partition("e")
     return max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
+
+
+#: A share may be printed as it is or in percent.
+SCALES = (1, 100)
 
 
 class Known:
@@ -198,13 +250,17 @@ class Known:
     def __len__(self) -> int:
         return len(self._sorted)
 
+    def __iter__(self) -> Iterator[float]:
+        return iter(self._sorted)
+
     def __contains__(self, printed: object) -> bool:
         """Whether *printed* is one of the numbers, rounded; a share may be printed in percent."""
         return isinstance(printed, Printed) and any(
-            self._between(printed.value / scale, printed.slack / scale) for scale in (1, 100)
+            self.around(printed.value / scale, printed.slack / scale) for scale in SCALES
         )
 
-    def _between(self, middle: float, slack: float) -> bool:
+    def around(self, middle: float, slack: float) -> bool:
+        """Whether one of the numbers is *middle*, give or take *slack*."""
         place = bisect_left(self._sorted, middle - slack)
         return place < len(self._sorted) and self._sorted[place] <= middle + slack
 
@@ -217,8 +273,15 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     #: The nearest heading and the neighbouring lines, where captions stand.
     context: str
-    #: The measured numbers in the table, apart from its first column.
-    numbers: tuple[Printed, ...]
+    #: The measured numbers in the table, apart from its first column and those in pairs.
+    alone: tuple[Printed, ...]
+    #: Its means with their spreads.
+    pairs: tuple[Pair, ...]
+
+    @property
+    def numbers(self) -> tuple[Printed, ...]:
+        """All measured numbers."""
+        return (*self.alone, *chain.from_iterable(self.pairs))
 
     @property
     def labels(self) -> Iterator[str]:
@@ -241,10 +304,12 @@ def tables(text: str) -> list[Table]:
                 number += 1
             after = next(filter(None, lines[number : number + 3]), "")
             rows = tuple(_cells(row) for row in lines[first + 2 : number])
-            numbers = tuple(n for row in rows for cell in row[1:] for n in printed_numbers(cell))
-            if numbers and not _SETTINGS.search(_cells(line)[0]):
+            cells = [spreads(cell) for row in rows for cell in row[1:]]
+            alone = tuple(number for numbers, _ in cells for number in numbers)
+            pairs = tuple(pair for _, found_pairs in cells for pair in found_pairs)
+            if (alone or pairs) and not _SETTINGS.search(_cells(line)[0]):
                 context = f"{heading}\n{caption}\n{after}"
-                found.append(Table(_cells(line), rows, context, numbers))
+                found.append(Table(_cells(line), rows, context, alone, pairs))
             continue
         if line.startswith("#"):
             heading = line

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import partial
+from itertools import chain
 
 from pytest_mlrbench.judges import check_texts as texts
-from pytest_mlrbench.judges.check_files import MAX_BYTES, Submission
+from pytest_mlrbench.judges.check_files import FEW_WORDS, LEAST_NEW, MAX_BYTES, Submission
 from pytest_mlrbench.judges.checks import CheckOutcome, Registry, example, share
 
 CHECKS = Registry()
@@ -75,12 +76,8 @@ def title(work: Submission) -> CheckOutcome:
     return CheckOutcome(2 <= count <= 40, detail)
 
 
-#: Words under a heading that make it more than a heading.
-_FEW = 15
-
-
 def _sections(work: Submission, least: float) -> CheckOutcome:
-    present = [name for name, count in work.expected_sections.items() if count >= _FEW]
+    present = [name for name, count in work.expected_sections.items() if count >= FEW_WORDS]
     absent = [name for name in work.expected_sections if name not in present]
     outcome = share(len(present), len(work.expected_sections), least, "expected sections")
     return example(outcome, "without", [", ".join(absent)] if absent else [])
@@ -107,7 +104,7 @@ _COMMON = frozenset(
 
 @CHECKS.add
 def own_words(work: Submission) -> CheckOutcome:
-    """It speaks of the task, and is not a copy of it."""
+    """It speaks of the task, and is not a copy of it or of what else was given."""
     task = texts.words(work.task)
     counts = Counter(word for word in task if len(word) > 4 and word not in _COMMON)
     terms = sorted(counts, key=lambda word: (-counts[word], word))[:20]
@@ -117,7 +114,9 @@ def own_words(work: Submission) -> CheckOutcome:
     own = sum(run not in copied for run in runs)
     on_task = share(len(used), len(terms), 0.2, "terms of the task used")
     original = share(own, len(runs), 0.7, "runs of six words not the task's")
-    return CheckOutcome(on_task.passed and original.passed, f"{on_task.detail}, {original.detail}")
+    new = work.share_new >= LEAST_NEW
+    detail = f"{on_task.detail}, {original.detail}, {work.share_new:.0%} in none of its inputs"
+    return CheckOutcome(on_task.passed and original.passed and new, detail)
 
 
 @CHECKS.add
@@ -185,7 +184,7 @@ _SAID = {
 
 
 def _says(work: Submission, what: str, pattern: str) -> CheckOutcome:
-    for sentence in work.sentences:
+    for sentence in chain(work.told, work.headings):
         if found := re.search(pattern, sentence, re.IGNORECASE):
             return CheckOutcome(True, f"a sentence {what}: {found[0]!r}")
     return CheckOutcome(False, f"no sentence {what}")
@@ -193,6 +192,69 @@ def _says(work: Submission, what: str, pattern: str) -> CheckOutcome:
 
 for _name, (_what, _pattern) in _SAID.items():
     CHECKS[_name] = partial(_says, what=_what, pattern=_pattern)
+
+
+# plan: what has not been run yet has no results
+
+#: The past of measuring. After certain words it is no verb: "and reduced costs" may be hoped for.
+_REPORTS = re.compile(
+    r"\b(?!(?:and|or|as|with|of|for|the|to|shows?|showing|includ\w+|\w+ly)\b)\w+[)*_”]{0,3} "
+    r"(?:(?:was|were) )?(?:achieved|attained|obtained|yielded|reached|gave|improved|increased|rose"
+    r"|raised|outperformed|surpassed|exceeded|reduced|lowered|cut|dropped|fell|showed|observed"
+    r"|found|measured|scored|gained)\b(?! by\b)|\b(?:preliminary|pilot)\b",
+    re.IGNORECASE,
+)
+_HOPES = re.compile(
+    r"\b(?:expect\w*|hypothes\w*|anticipat\w*|predict\w*|aim\w*|hope\w*|intend\w*|plan\w*|propos\w*"
+    r"|targets?|goals?|objective|will|would|should|could|may|might|can|if|whether|when|until|unless"
+    r"|at (?:least|most)|up to|success|criteri\w+|thresholds?|margin|potential\w*|promis\w+|likely"
+    r"|example|such as|to (?:reach|achieve|show|obtain|attain|improve|reduce))\b",
+    re.IGNORECASE,
+)
+_CITES = re.compile(
+    r"\[\d|\bet al\b|\(?\b(?:19|20)\d\d\)|arXiv|https?:|\b(?:prior|previous|recent|existing) "
+)
+#: Numbers in it are nobody's measurements: formulas, numbers of sections.
+_UNMEASURED = re.compile(r"\$[^$\n]{1,300}\$|\b\d{1,2}(?:\.\d{1,2}){1,3}\.? (?=[A-Z*])")
+
+
+def _premature(work: Submission) -> list[str]:
+    """Return the sentences that report a measured number although nobody has run anything.
+
+    A number may be quoted, hoped for, or recorded by a program in the workspace.
+    """
+    given = texts.Known(number.value for number in texts.printed_numbers(work.given))
+    found = []
+    for sentence in work.told:
+        alone, pairs = texts.spreads(_UNMEASURED.sub(" ", sentence))
+        measured = pairs or (alone and _REPORTS.search(sentence))
+        if measured and not _HOPES.search(sentence) and not _CITES.search(sentence):
+            numbers = [*alone, *chain.from_iterable(pairs)]
+            if not all(number in given or number in work.known for number in numbers):
+                found.append(sentence)
+    return found
+
+
+@CHECKS.add
+def results_awaited(work: Submission) -> CheckOutcome:
+    """It reports nothing as measured."""
+    early = _premature(work)
+    enough = len(texts.words(work.own)) >= WORDS[work.stage.name][0]
+    detail = f"{len(early)} sentences report results before any run"
+    if not enough:
+        detail += ", of too few to tell"
+    return example(CheckOutcome(enough and not early, detail), "as", early)
+
+
+def _plans(work: Submission, name: str) -> CheckOutcome:
+    """Where the outcome is told already, its evaluation is no plan and it is not expected."""
+    what, pattern = _SAID[name]
+    awaited = results_awaited(work)
+    return _says(work, what, pattern) if awaited.passed else awaited
+
+
+for _name in ("evaluation_planned", "outcome_expected"):
+    CHECKS[_name] = partial(_plans, name=_name)
 
 
 # figures

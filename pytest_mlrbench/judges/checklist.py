@@ -1,7 +1,10 @@
 """The checklist judge's scoring: a rubric whose dimensions are lists of named checks.
 
 It needs no model and gives the same scores always. It sees form and bookkeeping, not merit, and
-who wants to please it can: it is for trying the benchmark out and for catching empty work.
+who wants to please it can: it is for trying the benchmark out and for catching empty work. It puts
+an honest agent above the control agents (``agents.controls``), but cannot tell for certain what was
+run from what was made up: invented numbers beside a program that names their file look like those
+of a run. To know takes a record of the run itself, which is a matter for a gate and not for a list.
 """
 
 from __future__ import annotations

@@ -11,10 +11,9 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pytest_mlrbench.agents.reference.paper import compose
+from pytest_mlrbench.agents.reference.paper import PLANS, compose
 from pytest_mlrbench.agents.reference.request import AgentError, Request
 
-PLANS = Path(__file__).parent / "plans"
 EXPERIMENTS = Path(__file__).parent / "experiments"
 #: What every experiment needs beside its own script.
 MACHINERY = ("__init__", "harness", "learn", "findings", "report", "figures")

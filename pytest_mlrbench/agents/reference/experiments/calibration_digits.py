@@ -126,6 +126,8 @@ EXPERIMENT = Experiment(
         x=tuple(range(1, FIFTHS + 1)),
         x_label="fifth of the test set, from least to most confident",
         caption="Overconfidence in each fifth of the test set (zero is calibrated)",
+        target=0.0,
+        target_label="calibrated",
     ),
     limitations=(
         "One data set and one linear model; deep networks may be miscalibrated in other ways.",

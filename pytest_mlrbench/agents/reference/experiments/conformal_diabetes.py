@@ -89,6 +89,8 @@ EXPERIMENT = Experiment(
         x=tuple(range(1, GROUPS + 1)),
         x_label="third of the test set, from low to high prediction",
         caption="Coverage in each third of the test set",
+        target=1 - MISS,
+        target_label="coverage asked for",
     ),
     limitations=(
         "A group has only a few dozen test patients, so that a part of every gap is chance.",

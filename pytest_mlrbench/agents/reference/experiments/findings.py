@@ -69,6 +69,16 @@ def setup(metrics: Metrics, cite: Cite) -> str:
     return "\n".join(lines)
 
 
+def settings(metrics: Metrics, cite: Cite) -> str:
+    """Return the settings as a Markdown table."""
+    rows = [
+        f"| {setting['label']} |"
+        f" {cite(f'/settings/{name}/value', setting['label'], _decimals(setting['value']))} |"
+        for name, setting in metrics["settings"].items()
+    ]
+    return "\n".join(["| setting | value |", "|---|---|", *rows])
+
+
 def rule(metrics: Metrics, cite: Cite) -> str:
     """Say when the hypothesis counts as held."""
     hypothesis = metrics["hypothesis"]

@@ -52,6 +52,9 @@ class Curve:
     x: Sequence[float]
     x_label: str
     caption: str
+    #: Where the values should lie, drawn as a line, and what that is called.
+    target: float | None = None
+    target_label: str = ""
 
 
 @dataclass(frozen=True, slots=True)

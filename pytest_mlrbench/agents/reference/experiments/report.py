@@ -57,6 +57,9 @@ Mean ± standard deviation over the seeds (↑ higher is better, ↓ lower is be
 
 ![{curve["caption"]}](curve.png)
 
+The first figure has a dot for every seed, so that one can see how far the methods overlap; the
+second shows {curve["label"]} of every method by {curve["x_label"]}.
+
 ## Verdict
 
 {verdict(metrics, cite)}
