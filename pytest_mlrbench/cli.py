@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_mlrbench import __version__, doctor
+from pytest_mlrbench import __version__, cli_tasks, doctor
 from pytest_mlrbench.errors import InputError
 
 
@@ -35,18 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pytest-mlrbench {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    tasks = commands.add_parser("tasks", help="list tasks, or show one").add_subparsers(
-        required=True, metavar="list|show"
-    )
-    listing = tasks.add_parser("list", help="list the tasks of a suite")
-    listing.add_argument(
-        "--suite", help="one suite, or path:DIR; without it, the suites are listed"
-    )
-    listing.set_defaults(run=_tasks_list)
-    show = tasks.add_parser("show", help="show a task: what is known of it, and its text")
-    show.add_argument("task", help="task id")
-    show.add_argument("--suite", default="mini", help="suite of the task (default: mini)")
-    show.set_defaults(run=_tasks_show)
+    cli_tasks.add_parser(commands)
 
     report = commands.add_parser("report", help="rebuild the reports of a run from its folder")
     report.add_argument("folder", type=Path, metavar="RUN_DIR")
@@ -69,47 +58,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.set_defaults(run=_published_check)
     return parser
-
-
-def _tasks_list(arguments: argparse.Namespace) -> int:
-    from pytest_mlrbench.suites.loading import load_suite, suite_names
-    from pytest_mlrbench.suites.tasks import share
-
-    if not arguments.suite:
-        for name in suite_names():
-            suite = load_suite(name)
-            part = share(len(suite.tasks), len(suite.tasks), suite.benchmark)
-            print(f"{name:14}{part:34}{suite.title}")
-        return 0
-    suite = load_suite(arguments.suite, Path.cwd())
-    width = max(len(task.id) for task in suite.tasks)
-    for task in suite.tasks:
-        where = f"{task.conference} {task.year}".strip()
-        print(f"{task.id:{width}}  {where:13}{task.title}".rstrip())
-    print(f"{len(suite.tasks)} tasks in suite {suite.name}")
-    return 0
-
-
-def _tasks_show(arguments: argparse.Namespace) -> int:
-    from pytest_mlrbench.suites.loading import load_suite
-    from pytest_mlrbench.suites.select import select_tasks
-    from pytest_mlrbench.suites.stages import STAGES
-
-    suite = load_suite(arguments.suite, Path.cwd())
-    for task in select_tasks(suite, [arguments.task]):
-        print(f"{task.id}: {task.title}")
-        if task.conference:
-            print(f"{task.conference} {task.year}")
-        for stage in STAGES.values():
-            missing = suite.missing_inputs(task, stage)
-            print(
-                f"  {stage.name:11}"
-                + (f"missing {', '.join(missing)}" if missing else "inputs there")
-            )
-        text = suite.inputs(task, STAGES["idea"]).get("task.md")
-        shown = text.read_text("utf-8", "replace") if text else "The suite does not ship the text."
-        print(f"\n{shown.strip()}")
-    return 0
 
 
 def _rubrics(arguments: argparse.Namespace) -> int:

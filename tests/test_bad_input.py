@@ -152,7 +152,7 @@ def test_an_agent_is_refused_where_the_suite_lacks_its_inputs(repo: Repository) 
     said = refused(repo, *IDEA, "--mlr-suite=path:own", "--mlr-agent=cmd:true")
     assert "no task.md for small/idea/alpha/r1" in said
     assert "1 of 1 cases" in said
-    assert "published: or replay: agent, or add" in said
+    assert "needs them: add /" in said
 
 
 # Judges

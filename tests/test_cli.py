@@ -92,7 +92,7 @@ def test_the_bundled_suite_is_shown_without_naming_it(capsys: Capture) -> None:
         (["tasks", "list", "--suite", "mlrbensh"], "no suite 'mlrbensh'"),
         (["tasks", "list", "--suite", "path:nowhere"], "there is no folder"),
         (["tasks", "show", "label_noise"], "Did you mean label_noise_wine?"),
-        (["tasks", "show", "iclr2025_wsl"], "no task of suite 'mini'"),
+        (["tasks", "show", "iclr2025_wls"], "no task of suite 'mini'"),
         (["tasks", "show", "x", "--suite", "nope"], "no suite 'nope'"),
         (["report", "nowhere"], "is not a run folder"),
     ],
@@ -227,8 +227,8 @@ def test_a_folder_is_checked(capsys: Capture, tmp_path: Path) -> None:
         "suite ours: 1 task, no faults",
         "  idea        1 of 1 have all inputs",
         "  proposal    1 of 1 have all inputs",
-        "  experiment  0 of 1 have all inputs, not a",
-        "  paper       0 of 1 have all inputs, not a",
+        "  experiment  0 of 1 have all inputs",
+        "  paper       0 of 1 have all inputs",
         "  end_to_end  1 of 1 have all inputs",
     ]
 

@@ -12,7 +12,9 @@ from builders import lay, one_sentence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mlrbench.suites.loading import load_suite, read_folder
+from pytest_mlrbench.suites.choice import Choice, select_tasks
+from pytest_mlrbench.suites.folder import read_folder
+from pytest_mlrbench.suites.loading import load_suite
 from pytest_mlrbench.suites.markdown import read_task
 from pytest_mlrbench.suites.stages import STAGES
 
@@ -91,6 +93,9 @@ def test_a_change_of_the_text_changes_the_digests(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
+        ("---\ntitle: A: B\n---\nText.\n", "is not YAML: mapping values are not allowed"),
+        ("---\ntitle: A: B\n---\nText.\n", "in line 2 (a value with a colon in it needs quotes)"),
+        ("---\nyear: soon\n---\nText.\n", "in which 'year' is 'soon', not a year"),
         ("", "has no text"),
         ("---\ntitle: A\n---\n \n", "has no text"),
         ("---\ntitle: A\n\nText.\n", "has no second '---' to end the front matter"),
@@ -157,3 +162,52 @@ def test_whatever_a_file_holds_it_is_a_task_or_a_fault(text: str) -> None:
             assert task.title
             assert task.text
             assert task.text.strip()
+
+
+# What a fault is not
+
+
+def test_a_fault_of_a_task_is_told_once(tmp_path: Path) -> None:
+    files = {"a.md": "---\ntitel: A\n---\nText.\n", "inputs/a/idea.md": "idea"}
+    _, faults = read_folder(lay(tmp_path / "ours", files))
+    assert len(faults) == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "fault"),
+    [
+        ({"inputs/a/results/figure.png": "x"}, "results must be a folder with a results.md"),
+        ({"inputs/a/results": "x"}, "results must be a folder with a results.md"),
+        ({"inputs/a/proposal.md": ""}, "proposal.md is empty"),
+        ({"inputs/a/idea.md/x": "x"}, "idea.md must be a file"),
+        ({"suite.yaml": "name: ours\ntitel: Ours\n"}, "has the unknown key 'titel': known are"),
+        ({"suite.yaml": "name: mini\n"}, "has the name 'mini', which is a shipped suite's"),
+        ({"tasks.csv": "id,title\na,A\nb,B\n"}, "lists the task b, and there is no b.md"),
+        ({"tasks/b.md": PLAIN}, "a.md lies beside the folder tasks: move it into it"),
+    ],
+)
+def test_what_would_be_lost_without_a_word_is_a_fault(
+    tmp_path: Path, files: dict[str, str], fault: str
+) -> None:
+    folder = lay(tmp_path / "ours", {"a.md": PLAIN, "README.md": "# Ours"} | files)
+    with one_sentence(fault):
+        load_suite(f"path:{folder}")
+
+
+def test_where_some_tasks_have_their_inputs_those_are_measured(repo: Repository) -> None:
+    agent = "import pathlib\npathlib.Path('proposal.md').write_text('# Proposal\\n\\nText.')\n"
+    inputs = {"ours/inputs/a/idea.md": "idea", "ours/inputs/a/related_work.md": "work"}
+    repo.lay({"ours/a.md": PLAIN, "ours/b.md": PLAIN, "agent.py": agent} | inputs)
+    words = ("--mlr-stage=proposal", "--mlr-suite=path:ours", "--mlr-agent=cmd:python agent.py")
+    result = repo.run(*words)
+    result.stdout.fnmatch_lines(
+        ["mlrbench: 1 of 2 cases lack inputs, *: add *ours/inputs/b/idea.md, *related_work.md"]
+    )
+    summary = repo.report.summary[0]
+    assert (summary.scored, summary.not_measured_causes) == (1, {"no_inputs": 1})
+
+
+def test_a_hint_names_the_suite_as_it_was_written(tmp_path: Path) -> None:
+    suite = load_suite(f"path:{lay(tmp_path / 'ours', {'a.md': PLAIN})}")
+    with one_sentence(f"`mlrbench tasks list --suite path:{tmp_path / 'ours'}`"):
+        select_tasks(suite, Choice(tasks=("b",)))

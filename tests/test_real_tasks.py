@@ -111,7 +111,7 @@ def test_published_inputs_are_laid_out_and_what_lacks_them_is_not_measured(
     result = repo.run(*PROPOSE, f"--mlr-tasks-dir={checkout}", some)
     result.stdout.fnmatch_lines(
         [
-            "mlrbench: 1 of 3 cases have no inputs, and will not be measured: `mlrbench tasks *",
+            "mlrbench: 1 of 3 cases lack inputs, and will not be measured: run `mlrbench tasks *",
             "ERROR not measured (no inputs) *iclr2025_wsl*",
         ]
     )

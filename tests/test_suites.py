@@ -153,7 +153,7 @@ def test_the_digest_changes_with_the_tasks_and_their_texts(tmp_path: Path) -> No
 
 
 def test_a_folder_without_a_suite_is_refused(tmp_path: Path) -> None:
-    with one_sentence("there is no task in", str(tmp_path), "a Markdown file in"):
+    with one_sentence("there is no task in", str(tmp_path), "a Markdown file there"):
         load_suite(f"path:{tmp_path}")
     with one_sentence("there is no folder", "nowhere"):
         load_suite(f"path:{tmp_path / 'nowhere'}")

@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from pytest_mlrbench.agents.base import Agent
-from pytest_mlrbench.agents.command import CommandAgent, PythonAgent, ReferenceAgent
-from pytest_mlrbench.agents.controls import CONTROLS, ControlAgent
-from pytest_mlrbench.agents.replay import PublishedAgent, ReplayAgent
 from pytest_mlrbench.errors import InputError
 
 FORMS = (
-    f"reference, {', '.join(CONTROLS)}, cmd:COMMAND, py:module:callable, replay:DIR[#SYSTEM],"
-    " published:SYSTEM"
+    "reference, null, parrot, fabricator, cmd:COMMAND, py:module:callable, replay:DIR[#SYSTEM],"
+    " published:SYSTEM, fixture"
 )
 
 
@@ -22,18 +19,22 @@ def make_agent(spec: str, base: Path) -> Agent:
     :param base: the folder that relative paths in *spec* are relative to.
     :raises InputError: a malformed spec, or an agent that is not there.
     """
-    kind, colon, rest = spec.partition(":")
-    if spec == "reference":
-        return ReferenceAgent(spec, base)
-    if spec in CONTROLS:
+    kind, _, rest = spec.partition(":")
+    # Each kind is imported when it is used: every session pays for what is imported here.
+    if spec in ("null", "parrot", "fabricator"):
+        from pytest_mlrbench.agents.controls import ControlAgent
+
         return ControlAgent(spec)
-    if colon and rest.strip():
-        if kind == "cmd":
-            return CommandAgent(spec, base)
-        if kind == "py":
-            return PythonAgent(spec, base)
-        if kind == "replay":
-            return ReplayAgent(spec, base)
-        if kind == "published":
-            return PublishedAgent(spec)
+    if spec == "reference":
+        from pytest_mlrbench.agents.command import ReferenceAgent
+
+        return ReferenceAgent(spec, base)
+    if rest.strip() and kind in ("cmd", "py"):
+        from pytest_mlrbench.agents.command import CommandAgent, PythonAgent
+
+        return CommandAgent(spec, base) if kind == "cmd" else PythonAgent(spec, base)
+    if rest.strip() and kind in ("replay", "published"):
+        from pytest_mlrbench.agents.replay import PublishedAgent, ReplayAgent
+
+        return ReplayAgent(spec, base) if kind == "replay" else PublishedAgent(spec)
     raise InputError(f"there is no agent {spec!r}: an agent is one of {FORMS}.")

@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.base import Judge
 
-FORMS = "checklist, published, replay:DIR"
+FORMS = "checklist, published, replay:DIR, fixture"
 _NAMED = re.compile(r"(?P<name>[A-Za-z0-9_-]+)=(?P<spec>.+)", re.DOTALL)
 
 

@@ -20,6 +20,7 @@ from pytest_mlrbench.suites.rubrics import Rubric, stage_rubrics
 from pytest_mlrbench.suites.select import Case, make_cases, parse_stages
 from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.suites.tasks import Suite, share
+from pytest_mlrbench.suites.verify import check_files
 
 #: As ``--mlr-agent`` or ``--mlr-judge``: the user's fixture of that name gives it.
 FIXTURE = "fixture"
@@ -72,37 +73,41 @@ class Plan:
         if self.agent:
             if self.agent.needs_inputs:
                 self._need_inputs(self.agent)
+                self._check_inputs()
             self.agent.prepare(self.cases)
         agent: Agent = self.agent or FunctionAgent(_unknown)
         for judge in self.judges:
             judge.prepare(agent, self.cases)
 
     def _need_inputs(self, agent: Agent) -> None:
-        """Refuse cases without inputs, unless they are some of those of a published suite.
+        """Refuse a run in which no case has its inputs; where only some do, those are measured."""
+        if len(self.lacking) == len(self.cases):
+            first = self.lacking[0]
+            missing = ", ".join(self.suite.missing_inputs(first.task, STAGES[first.stage]))
+            raise InputError(
+                f"suite {self.suite.name!r} has no {missing} for {first.name} (inputs are missing"
+                f" for {len(self.lacking)} of {len(self.cases)} cases), and agent {agent.spec!r}"
+                f" needs them: {self._remedy}."
+            )
 
-        There each case that has its inputs can be run; the others are not measured.
-        """
-        lacking = self.lacking
-        if not lacking or (self.suite.source and len(lacking) < len(self.cases)):
-            return
-        first = lacking[0]
-        missing = ", ".join(self.suite.missing_inputs(first.task, STAGES[first.stage]))
-        place = self.suite.folder
-        remedy = (
-            f"run `{self._fetch}`, or give a checkout with --mlr-tasks-dir"
-            if self.suite.source
-            else f"take a published: or replay: agent, or add {place}/tasks/{first.task.id}.md and"
-            f" files in {place}/inputs/{first.task.id}/"
-        )
-        raise InputError(
-            f"suite {self.suite.name!r} has no {missing} for {first.name} (inputs are missing for"
-            f" {len(lacking)} of {len(self.cases)} cases), and agent {agent.spec!r} needs them:"
-            f" {remedy}."
-        )
+    def _check_inputs(self) -> None:
+        """Refuse files that are not the published ones: scores of other tasks are other scores."""
+        tasks = dict.fromkeys(case.task for case in self.cases)
+        if faults := check_files(self.suite, list(tasks), self.stages):
+            more = f" ({len(faults) - 1} more: `mlrbench tasks verify`)" if faults[1:] else ""
+            raise InputError(faults[0] + more)
 
     @property
-    def _fetch(self) -> str:
-        return f"mlrbench tasks fetch --stage {','.join(self.stages)}"
+    def _remedy(self) -> str:
+        """How to get the inputs of the first case that lacks some."""
+        if self.suite.source:
+            fetch = f"mlrbench tasks fetch --stage {','.join(self.stages)}"
+            return f"run `{fetch}`, or give a checkout with --mlr-tasks-dir"
+        case, folder = self.lacking[0], self.suite.folder
+        missing = self.suite.missing_inputs(case.task, STAGES[case.stage])
+        places = [f"{folder}/tasks/{case.task.id}.md"] * ("task.md" in missing)
+        places += [f"{folder}/inputs/{case.task.id}/{n}" for n in missing if n != "task.md"]
+        return f"add {', '.join(places)}" + ", and so for the others" * (len(self.lacking) > 1)
 
     @cached_property
     def lacking(self) -> tuple[Case, ...]:
@@ -158,8 +163,8 @@ class Plan:
         if not self.lacking or not (self.agent is None or self.agent.needs_inputs):
             return []
         return [
-            f"mlrbench: {len(self.lacking)} of {len(self.cases)} cases have no inputs, and will not"
-            f" be measured: `{self._fetch}`"
+            f"mlrbench: {len(self.lacking)} of {len(self.cases)} cases lack inputs, and will not be"
+            f" measured: {self._remedy}"
         ]
 
     def _describe_thresholds(self) -> list[str]:

@@ -34,8 +34,11 @@ class Choice(Record):
     stratify: str = ""
 
     def describe(self) -> str:
-        """Say what makes the chosen tasks other than the first of the suite; empty if nothing."""
-        parts = ["no near-duplicates"] * self.distinct
+        """Say how tasks are chosen other than by name and number; empty if in no other way."""
+        parts = [
+            f"{field} {'/'.join(getattr(self, field))}" for field in FIELDS if getattr(self, field)
+        ]
+        parts += ["no near-duplicates"] * self.distinct
         if self.sample:
             parts.append(f"drawn with seed {self.seed}")
         if self.stratify:
@@ -74,7 +77,7 @@ def _matches(suite: Suite, pattern: str) -> list[str]:
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
         raise InputError(
             f"no task of suite {suite.name!r} matches {pattern!r}.{hint}"
-            f" `mlrbench tasks list --suite {suite.name}` shows them."
+            f" `mlrbench tasks list --suite {suite.spec or suite.name}` shows them."
         )
     return found
 

@@ -51,6 +51,13 @@ def read_task(path: Path) -> Task:
 def _front_matter(text: str) -> Mapping[str, Any]:
     try:
         about = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        # Counted from the file's first line, which is the opening '---'.
+        line = error.problem_mark.line + 2 if error.problem_mark else 1
+        raise ValueError(
+            f"has front matter that is not YAML: {error.problem} in line {line}"
+            " (a value with a colon in it needs quotes)"
+        ) from None
     except (ValueError, yaml.YAMLError) as error:  # PyYAML lets bad dates through
         reason = " ".join(str(error).split())
         raise ValueError(f"has front matter that is not YAML: {reason}") from None
@@ -63,4 +70,6 @@ def _front_matter(text: str) -> Mapping[str, Any]:
             raise ValueError(f"has front matter with {key!r}: known are {', '.join(KEYS)}")
         if isinstance(value, dict | list):
             raise ValueError(f"has front matter in which {key!r} is not one value")
+    if not re.fullmatch(r"\d{4}|", str(about.get("year") or "")):
+        raise ValueError(f"has front matter in which 'year' is {about['year']!r}, not a year")
     return about

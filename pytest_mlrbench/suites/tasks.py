@@ -58,6 +58,8 @@ class Suite:
     tasks: tuple[Task, ...]
     benchmark: tuple[str, int] | None = None
     categories: Mapping[str, Category] = field(default_factory=dict)
+    #: What the user writes to get the suite.
+    spec: str = ""
     source: Source | None = None
 
     @cached_property

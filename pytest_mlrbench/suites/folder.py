@@ -1,0 +1,126 @@
+"""A user's folder as a suite: Markdown files, and all that is wrong with them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.suites.files import NAME, described, id_fault, read_about, read_table
+from pytest_mlrbench.suites.markdown import read_task
+from pytest_mlrbench.suites.stages import STAGES
+from pytest_mlrbench.suites.tasks import Suite, Task
+
+#: Markdown files that are no tasks, in small letters.
+_NO_TASKS = ("readme", "changelog", "contributing", "license")
+_ABOUT = ("name", "title", "description", "benchmark", "categories")
+_INPUTS = {need for stage in STAGES.values() for need in stage.inputs} - {"task.md"}
+
+
+def read_folder(folder: Path, reserved: Collection[str] = ()) -> tuple[Suite | None, Sequence[str]]:
+    """Read a folder as a suite; return it with all its faults, each a sentence without its stop.
+
+    Tasks are Markdown files in ``tasks/``, or in the folder itself where there is no ``tasks/``;
+    a ``tasks.csv`` may list them instead of front matter, a ``suite.yaml`` names the suite.
+
+    :param reserved: names that the suite must not have.
+    """
+    faults: list[str] = []
+    if not folder.is_dir():
+        return None, [f"there is no folder {folder}"]
+    try:
+        about = _about_folder(folder)
+    except InputError as error:
+        return None, [str(error).removesuffix(".")]
+    faults += [
+        f"suite file {folder / 'suite.yaml'} has the unknown key {key!r}: known are"
+        f" {', '.join(_ABOUT)}"
+        for key in about
+        if key not in _ABOUT
+    ]
+    if about["name"] in reserved:
+        faults.append(f"suite {folder} has the name {about['name']!r}, which is a shipped suite's")
+    texts, ids = _read_texts(folder, faults)
+    tasks = tuple(texts.values())
+    if (folder / "tasks.csv").exists():
+        tasks = _listed(folder / "tasks.csv", texts, faults)
+        ids |= {task.id for task in tasks}
+    elif not tasks and not faults:
+        faults.append(
+            f"there is no task in {folder}: a task is a Markdown file there, or in its folder tasks"
+        )
+    _check_inputs(folder / "inputs", ids, faults)
+    return replace(described(about, folder), tasks=tasks), faults
+
+
+def _listed(path: Path, texts: Mapping[str, Task], faults: list[str]) -> tuple[Task, ...]:
+    """Read the task list *path*; what the texts say of themselves counts no more."""
+    tasks = read_table(path, faults)
+    listed = {task.id for task in tasks}
+    faults += [f"{path} does not list the task in {name}.md" for name in texts.keys() - listed]
+    # A list alone is a suite too, for published and replayed results.
+    lacking = [task.id for task in tasks if texts and task.id not in texts]
+    faults += [f"{path} lists the task {name}, and there is no {name}.md" for name in lacking]
+    return tuple(replace(t, text=texts[t.id].text) if t.id in texts else t for t in tasks)
+
+
+def _about_folder(folder: Path) -> Mapping[str, Any]:
+    if (folder / "suite.yaml").exists():
+        return read_about(folder / "suite.yaml")
+    name = folder.resolve().name
+    if not NAME.fullmatch(name):
+        raise InputError(
+            f"the folder's name {name!r} cannot name a suite: add a suite.yaml with a 'name' to"
+            f" {folder}."
+        )
+    return {"name": name}
+
+
+def _read_texts(folder: Path, faults: list[str]) -> tuple[dict[str, Task], set[str]]:
+    """Read the Markdown files, by id, in the order of their names; also all ids, faulty or not."""
+    beside = [p for p in sorted(folder.glob("*.md")) if p.stem.lower() not in _NO_TASKS]
+    files = sorted((folder / "tasks").glob("*.md")) or beside
+    if files != beside:
+        faults += [f"{path} lies beside the folder tasks: move it into it" for path in beside]
+    texts: dict[str, Task] = {}
+    taken: set[str] = set()
+    for path in files:
+        try:
+            task = read_task(path)
+        except ValueError as error:
+            faults.append(f"{path} {error}")
+            continue
+        if fault := id_fault(task.id, taken):
+            faults.append(f"{path}: {fault}")
+        else:
+            texts[task.id] = task
+    return texts, {path.stem for path in files}
+
+
+def _check_inputs(folder: Path, ids: set[str], faults: list[str]) -> None:
+    for place in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if place.name.startswith("."):
+            continue
+        if place.name not in ids:
+            faults.append(f"{place} holds inputs of a task that is not there")
+            continue
+        if not place.is_dir():
+            faults.append(f"{place} must be a folder with the inputs of task {place.name}")
+            continue
+        for path in sorted(place.iterdir()):
+            if fault := _input_fault(path):
+                faults.append(f"{path} {fault}")
+
+
+def _input_fault(path: Path) -> str:
+    if path.name.startswith("."):
+        return ""
+    if path.name not in _INPUTS:
+        return f"is no input of a stage: inputs are {', '.join(sorted(_INPUTS))}"
+    if path.name == "results":
+        return "" if (path / "results.md").is_file() else "must be a folder with a results.md"
+    if not path.is_file():
+        return "must be a file"
+    return "" if path.stat().st_size else "is empty"
