@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import http.client
+import io
 import json
 import os
 import ssl
@@ -44,13 +45,16 @@ class Published:
     """A repository of five tasks, the first two with results, and the catalogue that knows it.
 
     The content of the first task's inputs is known beforehand, that of the others' is not.
+
+    :param binary: whether the files are no text.
     """
 
     ids: ClassVar = ("alpha", "beta", "gamma", "delta", "epsilon")
     ten: ClassVar = ("alpha", "beta")
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, binary: bool = True) -> None:
         self.catalogue = folder
+        self._end = b"\n\x00\xff" if binary else b"\n"
         self.files: dict[str, bytes] = {"README.md": b"readme", "a b/c@d.txt": b"other"}
         for task in self.ids:
             self._add(f"tasks/{task}.md", task)
@@ -77,7 +81,7 @@ class Published:
         )
 
     def _add(self, path: str, task: str) -> None:
-        self.files[path] = f"{path} of {task}\n\x00\xff".encode("latin-1")
+        self.files[path] = f"{path} of {task}\n".encode() + self._end
 
     def needed(self, *tasks: str) -> list[str]:
         """Paths of all files that stages start from."""
@@ -97,8 +101,6 @@ class Published:
 
 
 def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    import io
-
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([header, *rows])
     return text.getvalue()
@@ -330,6 +332,14 @@ def set_environment(monkeypatch: pytest.MonkeyPatch, server: Server, cache: Path
     monkeypatch.setenv("MLRBENCH_GITHUB_RAW_URL", f"{server.url}/raw")
     monkeypatch.setenv("MLRBENCH_GITHUB_API_URL", f"{server.url}/api/")
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    import certifi  # which comes with httpx
+
+    # One authority is read in no time, all of them take longer than most tests.
+    first, end, _ = (
+        Path(certifi.where()).read_text("utf-8").partition("-----END CERTIFICATE-----\n")
+    )
+    authority = lay(cache.parent, {"authority.pem": first + end}) / "authority.pem"
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
 
 
 _PROGRAM = """\

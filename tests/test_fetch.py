@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import pty
 import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
+import sys
 import termios
 import time
 from collections.abc import Iterator
@@ -450,8 +453,6 @@ def test_what_the_catalogue_knows_counts_more_than_the_list(
     published: Published, server: Server, shell: Shell
 ) -> None:
     """Whoever can change the files of a mirror can change its list too."""
-    import json
-
     changed = published.files | {IDEA.format("alpha"): b"other", "tasks/beta.md": b"other"}
     server.content = {**changed, LISTING: json.dumps(make_listing(changed)).encode()}
     code, _, problems = shell.fetch()
@@ -489,8 +490,6 @@ def test_a_file_that_is_not_there_is_named(server: Server, shell: Shell) -> None
 def test_a_file_that_is_not_in_the_list_is_named(
     published: Published, server: Server, shell: Shell
 ) -> None:
-    import json
-
     listed = {path: data for path, data in published.files.items() if path != IDEA.format("beta")}
     server.content[LISTING] = json.dumps(make_listing(listed)).encode()
     code, last, problems = shell.fetch()
@@ -659,8 +658,6 @@ def test_a_certificate_nobody_vouches_for_is_not_taken(
 ) -> None:
     if not shutil.which("openssl"):
         pytest.skip("openssl is not here to make a certificate")
-    import ssl
-
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
         [
@@ -675,7 +672,8 @@ def test_a_certificate_nobody_vouches_for_is_not_taken(
     with serving(Server(), str, context) as secure:
         port = secure.url.rpartition(":")[2]
         monkeypatch.setenv(RAW, f"https://localhost:{port}")
-        problem = stopped(server, shell)
+        # One at a time: httpcore leaves a connection open whose handshake is broken off.
+        problem = stopped(server, shell, "--jobs", "1")
         assert f"the certificate of localhost:{port} cannot be verified" in problem
         assert secure.asked == []
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -712,8 +710,6 @@ def test_a_list_of_no_use_is_told_and_the_texts_are_there(
 def test_a_list_that_was_cut_short_is_not_used(
     published: Published, server: Server, shell: Shell
 ) -> None:
-    import json
-
     server.content[LISTING] = json.dumps(published.listing() | {"truncated": True}).encode()
     code, _, (problem,) = shell.fetch()
     assert code == 1
@@ -1009,8 +1005,6 @@ def test_what_cannot_be_fetched_is_refused_before_anything_is_asked(
 def test_without_the_extra_it_is_named(
     published: Published, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sys
-
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.delitem(sys.modules, "pytest_mlrbench.suites.fetch")
     code, _, (problem,) = shell.fetch()
@@ -1030,8 +1024,6 @@ def test_neither_a_run_nor_the_command_line_loads_the_libraries_of_the_fetch() -
         " pytest_mlrbench.suites.verify;"
         "print({'httpx', 'tenacity', 'tqdm', 'huggingface_hub', 'pyarrow'} & {*sys.modules})"
     )
-    import sys
-
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 
@@ -1067,12 +1059,14 @@ def test_the_published_repository_is_fetched_as_far_as_it_is_here(
     with github(real_files(data), source.repository, source.commit) as running:
         set_environment(monkeypatch, running, tmp_path / "cache")
         assert shell.fetch("--stage", "idea")[1].startswith("201 of 201 files are in")
-        done = shell.fetch("--stage", "experiment", "--tasks", *stepwise)
-        assert (done[0], done[1][:10]) == (0, "412 of 412")
-        done = shell.fetch("--tasks", *with_results)
-        assert (done[0], done[1][:8], done[2]) == (0, "88 of 88", [])
+        code, last, problems = shell.fetch("--stage", "experiment", "--tasks", *stepwise)
+        assert (code, last[:10], problems) == (0, "412 of 412", [])
+        # Of five tasks with results, the other inputs of two are here.
+        code, last, problems = shell.fetch("--tasks", *with_results)
+        assert (code, last[:8], len(problems)) == (1, "79 of 88", 9)
+        assert all("is not in the repository at commit 806a203" in line for line in problems)
     assert running.times(LISTING) == 1
     suite = load_suite("mlrbench", tasks_dir=shell.folder)
     assert not any(suite.missing_inputs(task, STAGES["idea"]) for task in suite.tasks)
     assert sum(not suite.missing_inputs(t, STAGES["experiment"]) for t in suite.tasks) == 103
-    assert sum(not suite.missing_inputs(t, STAGES["paper"]) for t in suite.tasks) == 5
+    assert sum(not suite.missing_inputs(t, STAGES["paper"]) for t in suite.tasks) == 2

@@ -167,7 +167,7 @@ def test_a_replay_needs_no_agent_and_not_even_its_program(bench: Bench) -> None:
 
 def test_a_replay_is_judged_by_other_thresholds(bench: Bench) -> None:
     run = bench.original()
-    bench.run(f"--mlr-agent=replay:{run}", "--mlr-threshold=overall>=10")
+    bench.run(f"--mlr-agent=replay:{run}", "--mlr-threshold=overall<=1")
     assert {result.verdict for result in bench.results.values()} == {"fail"}
     chosen = f"--mlr-tasks={','.join(TASKS[3:])}"
     bench.run(f"--mlr-agent=replay:{run}", chosen, "--mlr-threshold=overall>=1", code=0)
