@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.suites.wanted import TEXT_STAGES, source_of
+from pytest_mlrbench.fetching.wanted import TEXT_STAGES, source_of
 
 if TYPE_CHECKING:
-    from pytest_mlrbench.suites.fetch import Tally
+    from pytest_mlrbench.fetching.fetch import Tally
+    from pytest_mlrbench.fetching.verify import Need
     from pytest_mlrbench.suites.tasks import Suite, Task
-    from pytest_mlrbench.suites.verify import Need
 
 #: How many sentences are printed of one kind, and how many ids of absent tasks.
 _SHOWN = 20
@@ -75,7 +75,7 @@ def _fetch(arguments: argparse.Namespace) -> int:
     suite = _suite(arguments.suite, arguments.tasks_dir)
     tasks = select_tasks(suite, Choice(tasks=tuple(arguments.tasks)))
     try:
-        from pytest_mlrbench.suites.fetch import Tally
+        from pytest_mlrbench.fetching.fetch import Tally
     except ImportError as error:
         raise InputError(
             f"`mlrbench tasks fetch` needs {error.name}, which is not installed:"
@@ -104,11 +104,11 @@ def _fetch_from(
     jobs: int,
 ) -> None:
     if origin == "huggingface":
-        from pytest_mlrbench.suites.huggingface import fetch_texts
+        from pytest_mlrbench.fetching.huggingface import fetch_texts
 
         fetch_texts(tally, suite, tasks)
     else:
-        from pytest_mlrbench.suites.fetch import fetch
+        from pytest_mlrbench.fetching.fetch import fetch
 
         fetch(tally, suite, tasks, stages, jobs=jobs)
 
@@ -163,7 +163,7 @@ def _add_verify(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from pytest_mlrbench.suites.verify import verify
+    from pytest_mlrbench.fetching.verify import verify
 
     suite = _suite(arguments.suite, arguments.folder)
     source = source_of(suite)

@@ -155,7 +155,7 @@ def truncate(handler: BaseHTTPRequestHandler, right: bytes) -> None:
 
 def hang(handler: BaseHTTPRequestHandler, right: bytes) -> None:
     """No answer, until the client has lost its patience."""
-    time.sleep(3)
+    time.sleep(20)
     handler.close_connection = True
 
 

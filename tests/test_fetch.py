@@ -42,19 +42,19 @@ from github_server import (
 )
 
 from pytest_mlrbench.cli import main
-from pytest_mlrbench.suites import fetch as fetching
+from pytest_mlrbench.fetching import fetch as fetching
+from pytest_mlrbench.fetching.fetch import Tally, fetch
+from pytest_mlrbench.fetching.github import Patience
+from pytest_mlrbench.fetching.listing import listing_path
+from pytest_mlrbench.fetching.wanted import Plan, Wanted
 from pytest_mlrbench.suites import loading, store
-from pytest_mlrbench.suites.fetch import Tally, fetch
-from pytest_mlrbench.suites.github import Patience
-from pytest_mlrbench.suites.listing import listing_path
 from pytest_mlrbench.suites.loading import load_suite
 from pytest_mlrbench.suites.stages import STAGES
-from pytest_mlrbench.suites.wanted import Plan, Wanted
 
 RAW, API = "MLRBENCH_GITHUB_RAW_URL", "MLRBENCH_GITHUB_API_URL"
 RESULTS = "agent_results/experiments_and_writeups/claude/alpha/results"
 IDEA = "agent_results/ideas_and_proposals/{}/idea.md"
-QUICK = Patience(first=0.01, longest=0.05, silence=0.5)
+QUICK = Patience(first=0.01, longest=0.05)
 
 
 @pytest.fixture
@@ -314,12 +314,16 @@ def test_what_a_killed_fetch_left_half_written_is_removed_and_nothing_else(
 ) -> None:
     folder = shell.folder / "tasks"
     folder.mkdir(parents=True)
-    strays = [folder / "alpha.md.123.part", folder / "gamma.md.99999.part"]
+    strays = [
+        folder / "alpha.md.123.part",
+        folder / "gamma.md.99999.part",
+        shell.folder / ".mlrbench-listing.json.123.part",
+    ]
     mine = [folder / "mine.md.123.part", folder / "alpha.md.part", folder / "alpha.md.x.part"]
     for path in (*strays, *mine):
         path.write_text("half")
     assert shell.fetch("--stage", "idea")[0] == 0
-    assert [path.exists() for path in (*strays, *mine)] == [False, False, True, True, True]
+    assert [path.exists() for path in (*strays, *mine)] == [False] * 3 + [True] * 3
 
 
 def test_ctrl_c_ends_at_once_and_says_how_far_it_is(
@@ -332,7 +336,7 @@ def test_ctrl_c_ends_at_once_and_says_how_far_it_is(
         begin = time.monotonic()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - begin < 10
     assert process.returncode == 130
     (there,) = re.findall(
         r"^mlrbench: interrupted: (\d+) of 28 files are in .*; running it again goes on\.$", err
@@ -350,7 +354,6 @@ def test_ctrl_c_ends_at_once_and_says_how_far_it_is(
     [
         corrupt,
         truncate,
-        hang,
         answers(500),
         answers(502, b"<html>"),
         answers(503, Retry_After="0"),
@@ -362,7 +365,7 @@ def test_ctrl_c_ends_at_once_and_says_how_far_it_is(
         answers(200, b"<html>Log in to the hotel's network</html>"),
         answers(200, b"not gzip", Content_Encoding="gzip"),
     ],
-    ids=range(13),
+    ids=range(12),
 )
 @pytest.mark.parametrize("path", ["tasks/beta.md", IDEA.format("beta")])
 def test_a_fault_that_passes_is_not_seen(
@@ -372,6 +375,15 @@ def test_a_fault_that_passes_is_not_seen(
     assert shell.fetch("--tasks", "beta", "alpha")[::2] == (0, [])
     assert shell.files() == needed(published, "alpha", "beta")
     assert server.times(path) == 2
+
+
+def test_a_silence_that_passes_is_not_seen(
+    published: Published, server: Server, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "PATIENCE", Patience(first=0.01, silence=0.5))
+    server.once = {"tasks/beta.md": [hang], IDEA.format("alpha"): [hang]}
+    assert shell.fetch()[::2] == (0, [])
+    assert shell.files() == needed(published)
 
 
 @pytest.mark.parametrize("fault", [truncate, answers(500), answers(429)], ids=range(3))
@@ -497,6 +509,9 @@ def test_a_file_that_is_not_in_the_list_is_named(
     assert problems == [
         f"mlrbench: {IDEA.format('beta')} is not in the repository at commit {COMMIT[:12]}."
     ]
+    # Perhaps it was the list of a poor mirror: it is not kept.
+    server.content[LISTING] = json.dumps(published.listing()).encode()
+    assert shell.fetch()[0] == 0
 
 
 def test_one_file_that_the_server_fails_on_is_named(server: Server, shell: Shell) -> None:
@@ -504,8 +519,8 @@ def test_one_file_that_the_server_fails_on_is_named(server: Server, shell: Shell
     code, last, (problem,) = shell.fetch()
     assert (code, last[:8]) == (1, "27 of 28")
     assert re.fullmatch(
-        r"mlrbench: tasks/beta.md could not be fetched, tried 5 times: 127.0.0.1:\d+ answers 500"
-        r" Internal Server Error\.",
+        r"mlrbench: tasks/beta.md could not be fetched, tried 5 times \(127.0.0.1:\d+ answers 500"
+        r" Internal Server Error\): run it again later\.",
         problem,
     )
 
@@ -542,28 +557,28 @@ def test_a_server_that_only_fails_is_soon_left_alone(server: Server, shell: Shel
 def test_a_server_that_only_hangs_is_soon_left_alone(
     server: Server, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetching, "PATIENCE", Patience(first=0.01, silence=0.05))
+    monkeypatch.setattr(fetching, "PATIENCE", Patience(first=0.01, silence=0.5, attempts=2))
     server.always = {"*": hang}
     begin = time.monotonic()
     code, _, problems = shell.fetch("--stage", "idea")
     assert code == 1
     assert "3 files in a row" in problems[0]
-    assert "was silent for 0.05 s" in problems[1]
-    assert time.monotonic() - begin < 5
+    assert "was silent for 0.5 s" in problems[1]
+    assert time.monotonic() - begin < 15
 
 
 def test_an_answer_that_drips_is_not_waited_for(server: Server, shell: Shell) -> None:
     def drip(handler: object, right: bytes) -> None:
         handler.send_response(200)  # type: ignore[attr-defined]
         handler.end_headers()  # type: ignore[attr-defined]
-        for _ in range(30):
+        for _ in range(40):
             handler.wfile.write(b".")  # type: ignore[attr-defined]
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     server.always = {"tasks/alpha.md": drip}
-    tally = fetch_texts(shell, Patience(first=0.01, attempts=2, answer=0.2), "alpha", "beta")
+    tally = fetch_texts(shell, Patience(first=0.01, attempts=2, answer=1), "alpha", "beta")
     assert (tally.fetched, len(tally.problems)) == (1, 1)
-    assert "needed too long" in tally.problems[0]
+    assert "took too long in all" in tally.problems[0]
 
 
 def test_a_limit_of_requests_is_told_with_its_end(server: Server, shell: Shell) -> None:
@@ -643,6 +658,19 @@ def test_a_refused_connection_is_told_soon(
         r" and HTTPS_PROXY if you are behind one\.",
         problem,
     )
+
+
+def test_a_machine_without_network_is_told_in_ten_seconds(
+    server: Server, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in (RAW, API):
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    suite = load_suite("mlrbench", tasks_dir=shell.folder)
+    tally, waits = Tally(shell.folder), list[float]()
+    fetch(tally, suite, suite.tasks, tuple(STAGES), jobs=1, patience=patient(waits))
+    assert len(tally.problems) == 2
+    assert len(waits) == 4
+    assert sum(waits) < 10
 
 
 def test_a_name_that_is_not_known_is_told_soon(
@@ -840,7 +868,7 @@ def test_a_proxy_that_opens_no_tunnel_is_told_without_its_password(
         problem = stopped(server, shell)
     assert "the proxy in HTTPS_PROXY does not let us to files.example (403 Forbidden)" in problem
     assert "hidden" not in problem
-    assert 5 <= len(asked) <= 25
+    assert 3 <= len(asked) <= 15
 
 
 def test_a_proxy_that_wants_a_password_is_told(
@@ -1006,7 +1034,7 @@ def test_without_the_extra_it_is_named(
     published: Published, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    monkeypatch.delitem(sys.modules, "pytest_mlrbench.suites.fetch")
+    monkeypatch.delitem(sys.modules, "pytest_mlrbench.fetching.fetch")
     code, _, (problem,) = shell.fetch()
     assert code == 2
     assert "needs tqdm, which is not installed: pip install 'pytest-mlrbench[fetch]'." in problem
@@ -1021,7 +1049,7 @@ def test_a_file_nothing_is_known_of_is_not_fetched(tmp_path: Path) -> None:
 def test_neither_a_run_nor_the_command_line_loads_the_libraries_of_the_fetch() -> None:
     code = (
         "import sys, pytest_mlrbench.plugin, pytest_mlrbench.controller, pytest_mlrbench.cli,"
-        " pytest_mlrbench.suites.verify;"
+        " pytest_mlrbench.fetching.verify;"
         "print({'httpx', 'tenacity', 'tqdm', 'huggingface_hub', 'pyarrow'} & {*sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,6 +10,7 @@ from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.agents.function import FunctionAgent
 from pytest_mlrbench.agents.specs import make_agent
 from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.fetching.verify import check_files
 from pytest_mlrbench.judges.base import Judge
 from pytest_mlrbench.judges.specs import make_judges
 from pytest_mlrbench.options import Options
@@ -20,7 +21,6 @@ from pytest_mlrbench.suites.rubrics import Rubric, stage_rubrics
 from pytest_mlrbench.suites.select import Case, make_cases, parse_stages
 from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.suites.tasks import Suite, share
-from pytest_mlrbench.suites.verify import check_files
 
 #: As ``--mlr-agent`` or ``--mlr-judge``: the user's fixture of that name gives it.
 FIXTURE = "fixture"

@@ -16,11 +16,11 @@ import tenacity
 
 from pytest_mlrbench import __version__
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.suites import http_faults
-from pytest_mlrbench.suites.http_faults import Passing
-from pytest_mlrbench.suites.listing import Listing, parse_listing
+from pytest_mlrbench.fetching import http_faults
+from pytest_mlrbench.fetching.http_faults import Passing
+from pytest_mlrbench.fetching.listing import Listing, parse_listing
+from pytest_mlrbench.fetching.wanted import Missed, Stopped
 from pytest_mlrbench.suites.source import Source
-from pytest_mlrbench.suites.wanted import Missed, Stopped
 
 #: Environment variable with the address of a mirror → the address otherwise.
 RAW = ("MLRBENCH_GITHUB_RAW_URL", "https://raw.githubusercontent.com")
@@ -31,8 +31,9 @@ API = ("MLRBENCH_GITHUB_API_URL", "https://api.github.com")
 class Patience:
     """How long faults are borne. Times are in seconds."""
 
-    #: How often one request is tried.
+    #: How often one request is tried, and how often if there is no way to the server.
     attempts: int = 5
+    knocks: int = 3
     #: The wait after the first failure; it doubles each time, up to *longest*, with some jitter.
     first: float = 1.0
     longest: float = 20.0
@@ -129,7 +130,7 @@ class GitHub:
         """Return an answer with status 200 or 404."""
         patience = self._patience
         tries = tenacity.AsyncRetrying(
-            stop=tenacity.stop_after_attempt(patience.attempts),
+            stop=self._is_enough,
             wait=self._wait,
             retry=tenacity.retry_if_exception_type(Passing),
             sleep=patience.sleep,
@@ -138,10 +139,11 @@ class GitHub:
         try:
             return await tries(self._once, what, url, headers)
         except Passing as fault:
-            if fault.ends_all:
+            if fault.unreached or fault.limited:  # so are all other files
                 raise Stopped(f"{fault}.") from None
             raise Missed(
-                f"{what} could not be fetched, tried {patience.attempts} times: {fault}.",
+                f"{what} could not be fetched, tried {patience.attempts} times ({fault}):"
+                " run it again later.",
                 tired=True,
             ) from None
 
@@ -160,14 +162,23 @@ class GitHub:
         helps = url.startswith(self._api) and not self._token
         return ", or set GITHUB_TOKEN, which raises the limit" if helps else ""
 
+    def _is_enough(self, state: tenacity.RetryCallState) -> bool:
+        unreached = (fault := _fault(state)) is not None and fault.unreached
+        patience = self._patience
+        return state.attempt_number >= (patience.knocks if unreached else patience.attempts)
+
     def _wait(self, state: tenacity.RetryCallState) -> float:
-        fault = state.outcome.exception() if state.outcome else None
-        if isinstance(fault, Passing) and fault.wait is not None:
+        if (fault := _fault(state)) is not None and fault.wait is not None:
             return fault.wait
         patience = self._patience
         backoff: float = patience.first * 2 ** (state.attempt_number - 1)
         # Not all who were refused at once should come back at once.
         return min(patience.longest, backoff + random.uniform(0, patience.first))
+
+
+def _fault(state: tenacity.RetryCallState) -> Passing | None:
+    fault = state.outcome.exception() if state.outcome else None
+    return fault if isinstance(fault, Passing) else None
 
 
 def _address(variable: str, default: str) -> str:

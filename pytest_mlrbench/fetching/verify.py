@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pytest_mlrbench.suites.listing import Listing, load_listing
-from pytest_mlrbench.suites.stages import STAGES
-from pytest_mlrbench.suites.tasks import Input, Suite, Task
-from pytest_mlrbench.suites.wanted import (
+from pytest_mlrbench.fetching.listing import Listing, load_listing
+from pytest_mlrbench.fetching.wanted import (
     Wanted,
     needs_of,
     source_of,
     tasks_with_results,
     wanted_files,
 )
+from pytest_mlrbench.suites.stages import STAGES
+from pytest_mlrbench.suites.tasks import Input, Suite, Task
 
 
 @dataclass

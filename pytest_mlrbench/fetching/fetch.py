@@ -11,17 +11,15 @@ from typing import NoReturn
 
 from tqdm import tqdm
 
-from pytest_mlrbench.suites.github import GitHub, Patience
-from pytest_mlrbench.suites.listing import (
+from pytest_mlrbench.fetching.github import GitHub, Patience
+from pytest_mlrbench.fetching.listing import (
     Listing,
     dump_listing,
     listing_path,
     load_listing,
 )
-from pytest_mlrbench.suites.source import Source
-from pytest_mlrbench.suites.store import remove_strays, write_whole
-from pytest_mlrbench.suites.tasks import Suite, Task
-from pytest_mlrbench.suites.wanted import (
+from pytest_mlrbench.fetching.store import remove_strays, write_whole
+from pytest_mlrbench.fetching.wanted import (
     Missed,
     Plan,
     Stopped,
@@ -30,6 +28,8 @@ from pytest_mlrbench.suites.wanted import (
     needs_of,
     source_of,
 )
+from pytest_mlrbench.suites.source import Source
+from pytest_mlrbench.suites.tasks import Suite, Task
 
 #: How long faults are borne, if nothing else is said.
 PATIENCE = Patience()
@@ -105,8 +105,12 @@ async def _fetch(
     async with GitHub(source, jobs, patience) as github:
         # Texts are known by the catalogue, whoever sends them.
         only_texts = needs_of(stages) == ("task.md",)
-        listing = load_listing(source) if only_texts else await _listing(tally, github, source)
+        kept = load_listing(source)
+        listing = kept if only_texts or kept is not None else await _listing(tally, github)
         plan = make_plan(suite, tasks, stages, listing)
+        if listing is not kept and listing is not None and not plan.missing:
+            write_whole(listing_path(source), dump_listing(source, listing))
+        remove_strays([listing_path(source)])
         todo = take_stock(tally, plan)
         if listing is not None:
             tally.problems += [
@@ -119,17 +123,13 @@ async def _fetch(
             await work.do([wanted for wanted in todo if wanted.last], jobs)
 
 
-async def _listing(tally: Tally, github: GitHub, source: Source) -> Listing | None:
+async def _listing(tally: Tally, github: GitHub) -> Listing | None:
     """Return the repository's list of files; without it, much can be fetched all the same."""
-    if (kept := load_listing(source)) is not None:
-        return kept
     try:
-        listing = await github.listing()
+        return await github.listing()
     except (Missed, Stopped) as error:
         tally.problems.append(str(error))
         return None
-    write_whole(listing_path(source), dump_listing(source, listing))
-    return listing
 
 
 class _Work:
@@ -169,7 +169,10 @@ class _Work:
             fault = wanted.fault(data)
             if not fault:
                 return data
-        raise Missed(f"{wanted.path}: what was sent {fault}, twice; it was not kept.")
+        raise Missed(
+            f"{wanted.path}: what was sent {fault}, twice; it was not kept, for a proxy or mirror"
+            " on the way may change files."
+        )
 
     def _missed(self, error: Missed) -> None:
         self._tally.problems.append(str(error))

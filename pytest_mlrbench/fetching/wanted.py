@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.suites.listing import Listing
+from pytest_mlrbench.fetching.listing import Listing
 from pytest_mlrbench.suites.source import Source, is_result
 from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.suites.tasks import Suite, Task

@@ -12,19 +12,28 @@ from urllib.request import getproxies
 
 import httpx
 
-from pytest_mlrbench.suites.wanted import Missed, Stopped
+from pytest_mlrbench.fetching.wanted import Missed, Stopped
 
 
 class Passing(Exception):
     """A fault that may pass; the message is a sentence without its stop.
 
-    :param ends_all: whether, if it does not pass, other files need not be tried either.
+    :param unreached: whether there is no way to the server.
+    :param limited: whether the server allows no more requests.
     :param wait: seconds the server asks to wait; null if it asks for nothing.
     """
 
-    def __init__(self, words: str, *, ends_all: bool = False, wait: float | None = None) -> None:
+    def __init__(
+        self,
+        words: str,
+        *,
+        unreached: bool = False,
+        limited: bool = False,
+        wait: float | None = None,
+    ) -> None:
         super().__init__(words)
-        self.ends_all = ends_all
+        self.unreached = unreached
+        self.limited = limited
         self.wait = wait
 
 
@@ -50,7 +59,7 @@ def explain(error: Exception, request: httpx.Request, silence: float) -> Excepti
         return Passing(
             f"the proxy{_proxies()} does not let us to {name} ({error}): check it, or name the host"
             " in NO_PROXY if it can be reached without",
-            ends_all=True,
+            unreached=True,
         )
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         if any(isinstance(cause, socket.gaierror) for cause in causes):
@@ -65,15 +74,15 @@ def explain(error: Exception, request: httpx.Request, silence: float) -> Excepti
             f", and the proxy{proxies}" if proxies else ", and HTTPS_PROXY if you are behind one"
         )
         return Passing(
-            f"{name} cannot be reached ({why}): check the network{advice}", ends_all=True
+            f"{name} cannot be reached ({why}): check the network{advice}", unreached=True
         )
     if isinstance(error, httpx.TimeoutException | TimeoutError):
-        return Passing(f"{name} was silent for {silence:g} s or needed too long")
+        return Passing(f"{name} was silent for {silence:g} s, or took too long in all")
     if isinstance(error, httpx.TooManyRedirects | httpx.UnsupportedProtocol):
         return Missed(
             f"{name} sends us on to nowhere: check the address of the mirror.", tired=True
         )
-    return Passing(f"the connection to {name} broke off ({type(error).__name__})")
+    return Passing(f"the connection to {name} broke off")
 
 
 def check(what: str, response: httpx.Response, now: float, longest: float, advice: str) -> None:
@@ -100,7 +109,7 @@ def check(what: str, response: httpx.Response, now: float, longest: float, advic
             raise Passing(
                 f"{name} allows no more requests for now ({said}): run it again in some minutes"
                 f"{advice}",
-                ends_all=True,
+                limited=True,
                 wait=wait,
             )
         raise Passing(f"{name} answers {said}", wait=wait)

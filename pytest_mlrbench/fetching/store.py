@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from pytest_mlrbench.suites.wanted import Stopped
+from pytest_mlrbench.fetching.wanted import Stopped
 
 _PART = re.compile(r"(?P<name>.+)\.\d+\.part")
 

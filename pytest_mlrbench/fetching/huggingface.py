@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.suites.fetch import Tally, keep, progress, take_stock
-from pytest_mlrbench.suites.tasks import Suite, Task
-from pytest_mlrbench.suites.wanted import (
+from pytest_mlrbench.fetching.fetch import Tally, keep, progress, take_stock
+from pytest_mlrbench.fetching.wanted import (
     TEXT_STAGES,
     Stopped,
     Wanted,
     make_plan,
     source_of,
 )
+from pytest_mlrbench.suites.tasks import Suite, Task
 
 _SPLIT = "all_tasks"
 #: Where the server keeps its own conversion, and in which folder of it.
@@ -101,6 +101,7 @@ class _Hub:
         self._parquet = pyarrow.parquet
         self._api = huggingface_hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
         huggingface_hub.utils.disable_progress_bars()
+        huggingface_hub.utils.logging.set_verbosity_error()  # it logs each of its own retries
         self.seen: set[str] = set()
 
     def rows(self) -> Iterator[Row]:

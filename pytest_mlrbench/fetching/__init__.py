@@ -1,0 +1,1 @@
+"""The published texts and inputs: downloaded file by file, verified, compared."""
