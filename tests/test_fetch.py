@@ -43,11 +43,12 @@ from github_server import (
 
 from pytest_mlrbench.cli import main
 from pytest_mlrbench.fetching import fetch as fetching
+from pytest_mlrbench.fetching import store
 from pytest_mlrbench.fetching.fetch import Tally, fetch
 from pytest_mlrbench.fetching.github import Patience
 from pytest_mlrbench.fetching.listing import listing_path
 from pytest_mlrbench.fetching.wanted import Plan, Wanted
-from pytest_mlrbench.suites import loading, store
+from pytest_mlrbench.suites import loading
 from pytest_mlrbench.suites.loading import load_suite
 from pytest_mlrbench.suites.stages import STAGES
 
