@@ -106,9 +106,9 @@ def _show(arguments: argparse.Namespace) -> int:
         print(f"{task.id}: {task.title}")
         if task.conference:
             print(f"{task.conference} {task.year}".strip())
-        for name, value in (("category", task.category), ("page", task.link)):
+        for about, value in (("category", task.category), ("page", task.link)):
             if value:
-                print(f"{name}: {value}")
+                print(f"{about}: {value}")
         if twins := [t.id for t in suite.tasks if t != task and _near(t, task)]:
             print(f"nearly the same text: {', '.join(twins)}")
         for stage in STAGES.values():

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.suites.tasks import Category, Suite, Task
+from pytest_mlrbench.suites.tasks import Suite, Task
 
 #: A task id names a folder and a test: no separators, brackets, spaces, no dot in front.
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -30,9 +30,6 @@ def described(about: Mapping[str, Any], folder: Path) -> Suite:
         folder=folder,
         tasks=(),
         benchmark=(str(benchmark["name"]), int(benchmark["tasks"])) if benchmark else None,
-        categories={
-            str(key): Category(**value) for key, value in (about.get("categories") or {}).items()
-        },
     )
 
 

@@ -15,7 +15,7 @@ from pytest_mlrbench.suites.tasks import Suite, Task
 
 #: Markdown files that are no tasks, in small letters.
 _NO_TASKS = ("readme", "changelog", "contributing", "license")
-_ABOUT = ("name", "title", "description", "benchmark", "categories")
+_ABOUT = ("name", "title", "description", "benchmark")
 _INPUTS = {need for stage in STAGES.values() for need in stage.inputs} - {"task.md"}
 
 
@@ -59,7 +59,9 @@ def _listed(path: Path, texts: Mapping[str, Task], faults: list[str]) -> tuple[T
     """Read the task list *path*; what the texts say of themselves counts no more."""
     tasks = read_table(path, faults)
     listed = {task.id for task in tasks}
-    faults += [f"{path} does not list the task in {name}.md" for name in texts.keys() - listed]
+    faults += [
+        f"{path} does not list the task in {name}.md" for name in sorted(texts.keys() - listed)
+    ]
     # A list alone is a suite too, for published and replayed results.
     lacking = [task.id for task in tasks if texts and task.id not in texts]
     faults += [f"{path} lists the task {name}, and there is no {name}.md" for name in lacking]

@@ -10,7 +10,7 @@ from pytest_mlrbench.resources import shipped, user_path
 from pytest_mlrbench.suites.files import described, read_about, read_table
 from pytest_mlrbench.suites.folder import read_folder
 from pytest_mlrbench.suites.source import Source, cache_root
-from pytest_mlrbench.suites.tasks import Suite
+from pytest_mlrbench.suites.tasks import Category, Suite
 
 
 def suite_names() -> tuple[str, ...]:
@@ -62,6 +62,8 @@ def _shipped_suite(name: str, tasks_dir: Path | None) -> Suite:
     suite = replace(described(about, folder), tasks=read_table(folder / "tasks.csv", faults))
     if faults:
         raise InputError(f"{faults[0]}.")
+    categories = {key: Category(**value) for key, value in about.get("categories", {}).items()}
+    suite = replace(suite, categories=categories)
     if source := about.get("source"):
         root = tasks_dir or cache_root(source["commit"])
         suite = replace(suite, source=Source(**source, known=folder / "inputs.csv", root=root))
