@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ from pytest_mlrbench.errors import InputError
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code: 0 well, 1 a check failed, 2 unusable input."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names of files may be of any bytes
     arguments = _parser().parse_args(argv)
     try:
         code: int = arguments.run(arguments)

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mlrbench import cli_fetch
+from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.resources import user_path
 
 if TYPE_CHECKING:
     from pytest_mlrbench.suites.tasks import Suite, Task
@@ -99,13 +101,16 @@ def _show(arguments: argparse.Namespace) -> int:
     from pytest_mlrbench.suites.stages import STAGES
 
     name = arguments.suite or next(
-        (n for n in suite_names() if arguments.task in {t.id for t in load_suite(n).tasks}), "mini"
+        (n for n in suite_names() if arguments.task in {t.id for t in load_suite(n).tasks}),
+        "mlrbench",
     )
+    if arguments.tasks_dir and not arguments.tasks_dir.is_dir():
+        raise InputError(f"--tasks-dir: there is no folder {arguments.tasks_dir}.")
     suite = load_suite(name, Path.cwd(), arguments.tasks_dir)
     for task in select_tasks(suite, Choice(tasks=(arguments.task,))):
         print(f"{task.id}: {task.title}")
-        if task.conference:
-            print(f"{task.conference} {task.year}".strip())
+        if where := f"{task.conference} {task.year}".strip():
+            print(where)
         for about, value in (("category", task.category), ("page", task.link)):
             if value:
                 print(f"{about}: {value}")
@@ -145,8 +150,8 @@ def _check(arguments: argparse.Namespace) -> int:
     from pytest_mlrbench.suites.loading import suite_names
     from pytest_mlrbench.suites.stages import STAGES
 
-    folder = Path(str(arguments.folder).removeprefix("path:"))
-    suite, faults = read_folder(folder.expanduser(), suite_names())
+    folder = user_path(Path(), str(arguments.folder).removeprefix("path:"))
+    suite, faults = read_folder(folder, suite_names())
     for fault in faults:
         print(f"{fault}.")
     if faults or suite is None:

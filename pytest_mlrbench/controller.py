@@ -232,7 +232,7 @@ class Controller(ActiveRun):
             return
         report = self.report
         terminalreporter.write_sep("=", "mlrbench")
-        session = len(self.seen) if self.plan.options.resume else None
+        session = self.seen if self.plan.options.resume else None
         for line in summary_lines(report, self.reused, session):
             terminalreporter.write_line(line)
         terminalreporter.write_line(f"run folder: {self.folder.shown_path}")

@@ -123,7 +123,10 @@ def read_options(config: pytest.Config) -> Options:
             given = [given] if isinstance(given, str) else list(given or [])
         values[name.replace("-", "_")] = given
     for name in _WORDS:
-        values[name] = tuple(w for text in values[name] for w in text.replace(",", " ").split())
+        words = [word.strip() for text in values[name] for word in text.split(",")]
+        if name == "tasks":  # an id has no spaces, a category may
+            words = " ".join(words).split()
+        values[name] = tuple(filter(None, words))
     json_file = config.getoption("mlr_json")
     return Options(
         stage=config.getoption("mlr_stage"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,13 +97,20 @@ def test_a_change_of_the_text_changes_the_digests(tmp_path: Path) -> None:
         ("---\ntitle: A: B\n---\nText.\n", "is not YAML: mapping values are not allowed"),
         ("---\ntitle: A: B\n---\nText.\n", "in line 2 (a value with a colon in it needs quotes)"),
         ("---\nyear: soon\n---\nText.\n", "in which 'year' is 'soon', not a year"),
+        ("--- \ntitel: A\n---\nText.\n", "has front matter with 'titel'"),
+        ("---\ntitle: !!bool foo\n---\nText.\n", "has front matter that is not YAML: "),
+        ("---\ntitle: !!timestamp foo\n---\nText.\n", "has front matter that is not YAML: "),
+        ("---\ncategory: no\n---\nText.\n", "in which 'category' is no text: put it in quotes"),
+        ("---\ntitle: !!binary aGk=\n---\nText.\n", "in which 'title' is no text"),
+        ("---\ncategory: a, b\n---\nText.\n", "in which 'category' has a comma"),
+        ("Text\0with a zero.\n", "holds binary data"),
         ("", "has no text"),
         ("---\ntitle: A\n---\n \n", "has no text"),
         ("---\ntitle: A\n\nText.\n", "has no second '---' to end the front matter"),
         ("---\ntitle: [A\n---\nText.\n", "has front matter that is not YAML"),
         ("---\nonly words\n---\nText.\n", "has front matter that is not of the form 'key: value'"),
         ("---\ntitel: A\n---\nText.\n", "has front matter with 'titel': known are title,"),
-        ("---\ntitle: [a, b]\n---\nText.\n", "in which 'title' is not one value"),
+        ("---\ntitle: [a, b]\n---\nText.\n", "in which 'title' is no text"),
     ],
 )
 def test_a_fault_of_a_task_is_told_with_its_file(tmp_path: Path, text: str, fault: str) -> None:
@@ -178,8 +186,18 @@ def test_a_fault_of_a_task_is_told_once(tmp_path: Path) -> None:
     [
         ({"inputs/a/results/figure.png": "x"}, "results must be a folder with a results.md"),
         ({"inputs/a/results": "x"}, "results must be a folder with a results.md"),
-        ({"inputs/a/proposal.md": ""}, "proposal.md is empty"),
-        ({"inputs/a/idea.md/x": "x"}, "idea.md must be a file"),
+        ({"inputs/a/proposal.md": ""}, "proposal.md has no text"),
+        ({"inputs/a/idea.md/x": "x"}, "idea.md is no regular file"),
+        ({"inputs/a/results/results.md": " "}, "has a results.md that has no text"),
+        (
+            {"inputs/a/results/results.md": "x", "inputs/a/results/paper.md": "x"},
+            "results holds a paper.md, which is what the stage paper is to write",
+        ),
+        ({"b.MD": PLAIN}, "b.MD must end with .md to be a task"),
+        ({"b.markdown": PLAIN}, "b.markdown must end with .md to be a task"),
+        ({"tasks/sub/b.md": PLAIN}, "sub is a folder: tasks lie in"),
+        ({"suite.yml": "name: ours"}, "suite.yml must be called suite.yaml"),
+        ({"suite.yaml": "name: !!bool foo"}, "suite.yaml cannot be read"),
         ({"suite.yaml": "name: ours\ntitel: Ours\n"}, "has the unknown key 'titel': known are"),
         ({"suite.yaml": "name: mini\n"}, "has the name 'mini', which is a shipped suite's"),
         ({"tasks.csv": "id,title\na,A\nb,B\n"}, "lists the task b, and there is no b.md"),
@@ -192,6 +210,70 @@ def test_what_would_be_lost_without_a_word_is_a_fault(
     folder = lay(tmp_path / "ours", {"a.md": PLAIN, "README.md": "# Ours"} | files)
     with one_sentence(fault):
         load_suite(f"path:{folder}")
+
+
+def test_links_among_the_results_are_told(tmp_path: Path) -> None:
+    files = {"a.md": PLAIN, "inputs/a/results/results.md": "x", "elsewhere/figure.png": "x"}
+    folder = lay(tmp_path / "ours", files)
+    (folder / "inputs/a/results/figures").symlink_to(folder / "elsewhere")
+    with one_sentence("holds the link figures: put the file itself there"):
+        load_suite(f"path:{folder}")
+
+
+def test_what_editors_and_projects_leave_is_no_task(tmp_path: Path) -> None:
+    files = {
+        "tasks/a.md": PLAIN,
+        "tasks/README.md": "# How",
+        "tasks/._a.md": "\0",
+        "CHANGELOG.md": "-",
+    }
+    suite = load_suite(f"path:{lay(tmp_path / 'ours', files)}")
+    assert [task.id for task in suite.tasks] == ["a"]
+
+
+def test_a_pipe_is_no_task(tmp_path: Path) -> None:
+    folder = lay(tmp_path / "ours", {"a.md": PLAIN})
+    os.mkfifo(folder / "b.md")
+    with one_sentence("b.md is no regular file"):
+        load_suite(f"path:{folder}")
+
+
+def test_a_list_that_a_spreadsheet_wrote_is_read(tmp_path: Path) -> None:
+    folder = lay(tmp_path / "ours", {"tasks.csv": "\ufeffid,title\na,A\n"})
+    assert [task.title for task in load_suite(f"path:{folder}").tasks] == ["A"]
+
+
+def test_a_category_may_have_spaces(repo: Repository) -> None:
+    task = "---\ncategory: {}\n---\nText.\n"
+    files = {"ours/a.md": task.format("reinforcement learning"), "ours/b.md": task.format("vision")}
+    repo.lay(files | {"pytest.ini": "[pytest]\nmlr_category = 'reinforcement learning'\n"})
+    words = (
+        "--mlr-stage=idea",
+        "--mlr-suite=path:ours",
+        "--mlr-agent=null",
+        "--collect-only",
+        "-q",
+    )
+    repo.run(*words).stdout.fnmatch_lines(["1 test collected*"])
+    both = repo.run(*words, "--mlr-category=vision, reinforcement learning")
+    both.stdout.fnmatch_lines(["2 tests collected*"])
+
+
+def test_near_duplicates_that_nobody_knows_of_cannot_be_left_out(tmp_path: Path) -> None:
+    suite = load_suite(f"path:{lay(tmp_path / 'ours', {'a.md': PLAIN, 'b.md': PLAIN})}")
+    with one_sentence("--mlr-distinct: suite 'ours' knows of no near-duplicates"):
+        select_tasks(suite, Choice(distinct=True))
+
+
+def test_a_task_that_is_gone_makes_a_resumed_run_mixed(repo: Repository) -> None:
+    repo.lay({"ours/a.md": PLAIN, "ours/b.md": PLAIN + "More.\n"})
+    words = ("--mlr-stage=idea", "--mlr-suite=path:ours", "--mlr-agent=null")
+    repo.run(*words)
+    (repo.path / "ours/b.md").rename(repo.path / "ours/c.md")
+    result = repo.run(*words, "--mlr-resume")
+    result.stdout.fnmatch_lines(
+        ["*on suite ours: 3 tasks*", "  MIXED: results of 2 different states of the suite*"]
+    )
 
 
 def test_where_some_tasks_have_their_inputs_those_are_measured(repo: Repository) -> None:

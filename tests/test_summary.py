@@ -161,7 +161,7 @@ def test_the_summary_as_text() -> None:
 
 def test_the_text_tells_what_was_taken_from_an_earlier_session() -> None:
     results = by_name(make_result("a"), make_result("b", rerun_because="the agent changed"))
-    lines = summary_lines(report_of(results, results), {"small/idea/a/r1"}, session=2)
+    lines = summary_lines(report_of(results, results), {"small/idea/a/r1"}, set(results))
     assert lines[-2:] == [
         "1 of the 2 cases of this session were reused",
         "1 run again since the agent changed",
@@ -170,8 +170,20 @@ def test_the_text_tells_what_was_taken_from_an_earlier_session() -> None:
 
 def test_a_case_run_again_in_an_earlier_session_is_not_told_as_run_again() -> None:
     again = make_result(rerun_because="the agent changed")
-    lines = summary_lines(report_of(by_name(again), by_name(again)), {again.case}, session=1)
+    lines = summary_lines(report_of(by_name(again), by_name(again)), {again.case}, {again.case})
     assert lines[-1] == "1 of the 1 cases of this session were reused"
+
+
+def test_a_case_that_is_not_of_this_session_is_not_told_as_run_again() -> None:
+    results = by_name(make_result("a"), make_result("b", rerun_because="the agent changed"))
+    lines = summary_lines(report_of(results, results), {"small/idea/a/r1"}, {"small/idea/a/r1"})
+    assert lines[-1] == "1 of the 1 cases of this session were reused"
+
+
+def test_results_of_two_states_of_the_suite_are_told() -> None:
+    results = by_name(make_result("a"), make_result("b").model_copy(update={"suite_digest": "x"}))
+    lines = summary_lines(report_of(results, results))
+    assert any(line.startswith("  MIXED: results of 2 different states of the") for line in lines)
 
 
 def test_a_stage_in_which_nothing_is_asserted_is_told() -> None:

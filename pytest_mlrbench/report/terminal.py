@@ -15,12 +15,12 @@ _HEAD = ("stage", "scored", "passed", "failed", "not measured", "overall mean", 
 
 
 def summary_lines(
-    report: Report, reused: Collection[str] = (), session: int | None = None
+    report: Report, reused: Collection[str] = (), session: Collection[str] | None = None
 ) -> list[str]:
     """Return the lines of the summary: what was measured, of how much, and what was not.
 
     :param reused: names of the cases whose results were on disk before the session.
-    :param session: number of cases of the session, where it is one of several of the run.
+    :param session: names of the cases of the session, where it is one of several of the run.
     """
     run, stages = report.run, report.summary
     agents = sorted({result.agent for result in report.cases}) or [run.agent]
@@ -42,12 +42,17 @@ def summary_lines(
         lines.append(
             f"  MIXED: scores by {len(panels)} different panels; resume all cases to have one"
         )
+    if len(states := {result.suite_digest for result in report.cases}) > 1:
+        lines.append(
+            f"  MIXED: results of {len(states)} different states of the suite; resume all cases, or"
+            " start a new run, to have one"
+        )
     if session is not None:
-        lines += ["", f"{len(reused)} of the {session} cases of this session were reused"]
+        lines += ["", f"{len(reused)} of the {len(session)} cases of this session were reused"]
         again = Counter(
             result.rerun_because
             for result in report.cases
-            if result.rerun_because and result.case not in reused
+            if result.rerun_because and result.case in session and result.case not in reused
         )
         lines += [f"{number} run again since {reason}" for reason, number in sorted(again.items())]
     if run.demo and agents == [run.agent]:

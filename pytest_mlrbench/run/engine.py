@@ -126,6 +126,8 @@ class Engine:
 
     def _accept(self, case: Case, recorded: CaseResult) -> CaseResult:
         result = self._verdict(case, recorded)
+        if result.suite_digest != self.suite.digest:  # the case is the same in the suite of today
+            result = result.model_copy(update={"suite_digest": self.suite.digest})
         if result is not recorded:
             self.folder.record(result)
         self.folder.remember(result)

@@ -94,7 +94,8 @@ class Plan:
         """Refuse files that are not the published ones: scores of other tasks are other scores."""
         tasks = dict.fromkeys(case.task for case in self.cases)
         if faults := check_files(self.suite, list(tasks), self.stages):
-            more = f" ({len(faults) - 1} more: `mlrbench tasks verify`)" if faults[1:] else ""
+            verify = f"mlrbench tasks verify {self.options.tasks_dir or ''}".strip()
+            more = f" ({len(faults) - 1} more: `{verify}`)" if faults[1:] else ""
             raise InputError(faults[0] + more)
 
     @property
@@ -102,6 +103,8 @@ class Plan:
         """How to get the inputs of the first case that lacks some."""
         if self.suite.source:
             fetch = f"mlrbench tasks fetch --stage {','.join(self.stages)}"
+            if self.options.tasks_dir:
+                return f"run `{fetch} --tasks-dir {self.options.tasks_dir}`"
             return f"run `{fetch}`, or give a checkout with --mlr-tasks-dir"
         case, folder = self.lacking[0], self.suite.folder
         missing = self.suite.missing_inputs(case.task, STAGES[case.stage])

@@ -60,7 +60,7 @@ def select_tasks(suite: Suite, choice: Choice) -> tuple[Task, ...]:
             _check_values(suite, field, values)
             tasks = tuple(task for task in tasks if getattr(task, field) in values)
     if choice.distinct:
-        tasks = _distinct(tasks)
+        tasks = _distinct(suite, tasks)
     if not tasks:
         raise InputError(
             f"no task of suite {suite.name!r} is left by --mlr-tasks, --mlr-category,"
@@ -92,7 +92,9 @@ def _check_values(suite: Suite, field: str, values: Sequence[str]) -> None:
             )
 
 
-def _distinct(tasks: Sequence[Task]) -> tuple[Task, ...]:
+def _distinct(suite: Suite, tasks: Sequence[Task]) -> tuple[Task, ...]:
+    if not any(task.near_duplicates for task in suite.tasks):
+        raise InputError(f"--mlr-distinct: suite {suite.name!r} knows of no near-duplicates.")
     first: dict[str, Task] = {}
     for task in tasks:
         first.setdefault(task.near_duplicates or task.id, task)

@@ -33,14 +33,33 @@ def described(about: Mapping[str, Any], folder: Path) -> Suite:
     )
 
 
+def parse_yaml(text: str, first_line: int = 1) -> object:
+    """Parse YAML.
+
+    :param first_line: number of the text's first line in its file.
+    :raises ValueError: what is wrong, and where, without a stop.
+    """
+    try:
+        return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = f" in line {mark.line + first_line}" if mark else ""
+        hint = (
+            " (a value with a colon in it needs quotes)" if "mapping values" in str(error) else ""
+        )
+        raise ValueError(f"{' '.join(str(error.problem).split())}{line}{hint}") from None
+    except Exception as error:  # a tag or a date of a wrong form raises whatever it meets
+        raise ValueError(" ".join(str(error).split()) or type(error).__name__) from None
+
+
 def read_about(path: Path) -> Mapping[str, Any]:
     """Read a ``suite.yaml``.
 
     :raises InputError: it cannot be read, or lacks what it needs.
     """
     try:
-        about = yaml.load(path.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (OSError, ValueError, yaml.YAMLError) as error:  # PyYAML lets bad dates through
+        about = parse_yaml(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
         raise InputError(
             f"suite file {path} cannot be read: {' '.join(str(error).split())}."
         ) from None
@@ -62,7 +81,7 @@ def read_about(path: Path) -> Mapping[str, Any]:
 def read_table(path: Path, faults: list[str]) -> tuple[Task, ...]:
     """Read the tasks of a ``tasks.csv``; what is wrong with it is added to *faults*."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         faults.append(f"task list {path} cannot be read: {error}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.suites.files import NAME, described, id_fault, read_about, read_table
-from pytest_mlrbench.suites.markdown import read_task
+from pytest_mlrbench.suites.markdown import read_task, read_text
 from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.suites.tasks import Suite, Task
 
@@ -28,12 +28,18 @@ def read_folder(folder: Path, reserved: Collection[str] = ()) -> tuple[Suite | N
     :param reserved: names that the suite must not have.
     """
     faults: list[str] = []
-    if not folder.is_dir():
-        return None, [f"there is no folder {folder}"]
     try:
-        about = _about_folder(folder)
+        if not folder.is_dir():
+            return None, [f"there is no folder {folder}"]
+        return _read(folder, reserved, faults), faults
     except InputError as error:
-        return None, [str(error).removesuffix(".")]
+        return None, [*faults, str(error).removesuffix(".")]
+    except OSError as error:
+        return None, [*faults, f"{error.filename} cannot be read: {error.strerror}"]
+
+
+def _read(folder: Path, reserved: Collection[str], faults: list[str]) -> Suite:
+    about = _about_folder(folder)
     faults += [
         f"suite file {folder / 'suite.yaml'} has the unknown key {key!r}: known are"
         f" {', '.join(_ABOUT)}"
@@ -52,7 +58,7 @@ def read_folder(folder: Path, reserved: Collection[str] = ()) -> tuple[Suite | N
             f"there is no task in {folder}: a task is a Markdown file there, or in its folder tasks"
         )
     _check_inputs(folder / "inputs", ids, faults)
-    return replace(described(about, folder), tasks=tasks), faults
+    return replace(described(about, folder), tasks=tasks)
 
 
 def _listed(path: Path, texts: Mapping[str, Task], faults: list[str]) -> tuple[Task, ...]:
@@ -69,6 +75,8 @@ def _listed(path: Path, texts: Mapping[str, Task], faults: list[str]) -> tuple[T
 
 
 def _about_folder(folder: Path) -> Mapping[str, Any]:
+    if (folder / "suite.yml").exists():
+        raise InputError(f"{folder / 'suite.yml'} must be called suite.yaml.")
     if (folder / "suite.yaml").exists():
         return read_about(folder / "suite.yaml")
     name = folder.resolve().name
@@ -82,9 +90,15 @@ def _about_folder(folder: Path) -> Mapping[str, Any]:
 
 def _read_texts(folder: Path, faults: list[str]) -> tuple[dict[str, Task], set[str]]:
     """Read the Markdown files, by id, in the order of their names; also all ids, faulty or not."""
-    beside = [p for p in sorted(folder.glob("*.md")) if p.stem.lower() not in _NO_TASKS]
-    files = sorted((folder / "tasks").glob("*.md")) or beside
-    if files != beside:
+    beside = _markdown(folder, faults)
+    files = beside
+    if (folder / "tasks").is_dir():
+        files = _markdown(folder / "tasks", faults)
+        faults += [
+            f"{path} is a folder: tasks lie in {folder / 'tasks'} itself"
+            for path in _seen(folder / "tasks")
+            if path.is_dir()
+        ]
         faults += [f"{path} lies beside the folder tasks: move it into it" for path in beside]
     texts: dict[str, Task] = {}
     taken: set[str] = set()
@@ -101,28 +115,63 @@ def _read_texts(folder: Path, faults: list[str]) -> tuple[dict[str, Task], set[s
     return texts, {path.stem for path in files}
 
 
-def _check_inputs(folder: Path, ids: set[str], faults: list[str]) -> None:
-    for place in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if place.name.startswith("."):
+def _seen(folder: Path) -> list[Path]:
+    """What lies in a folder, but what editors and systems hide there.
+
+    :raises OSError: it cannot be read; a glob would take it for an empty one.
+    """
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def _markdown(folder: Path, faults: list[str]) -> list[Path]:
+    files = []
+    for path in _seen(folder):
+        if path.suffix.lower() not in (".md", ".markdown") or path.is_dir():
             continue
+        if path.suffix != ".md":
+            faults.append(f"{path} must end with .md to be a task")
+        elif path.stem.lower() not in _NO_TASKS:
+            files.append(path)
+    return files
+
+
+def _check_inputs(folder: Path, ids: set[str], faults: list[str]) -> None:
+    for place in _seen(folder) if folder.is_dir() else ():
         if place.name not in ids:
             faults.append(f"{place} holds inputs of a task that is not there")
             continue
         if not place.is_dir():
             faults.append(f"{place} must be a folder with the inputs of task {place.name}")
             continue
-        for path in sorted(place.iterdir()):
+        for path in _seen(place):
             if fault := _input_fault(path):
                 faults.append(f"{path} {fault}")
 
 
 def _input_fault(path: Path) -> str:
-    if path.name.startswith("."):
-        return ""
     if path.name not in _INPUTS:
         return f"is no input of a stage: inputs are {', '.join(sorted(_INPUTS))}"
     if path.name == "results":
-        return "" if (path / "results.md").is_file() else "must be a folder with a results.md"
-    if not path.is_file():
-        return "must be a file"
-    return "" if path.stat().st_size else "is empty"
+        return _results_fault(path)
+    try:
+        read_text(path)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _results_fault(path: Path) -> str:
+    if not (path / "results.md").is_file():
+        return "must be a folder with a results.md"
+    if (path / "paper.md").exists():
+        return "holds a paper.md, which is what the stage paper is to write"
+    for inside in path.rglob("*"):
+        if inside.is_symlink():
+            return f"holds the link {inside.name}: put the file itself there"
+        if inside.is_dir():
+            _seen(inside)  # that it can be read
+    try:
+        read_text(path / "results.md")
+    except ValueError as error:
+        return f"has a results.md that {error}"
+    return ""

@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from pytest_mlrbench.suites.files import parse_yaml
 from pytest_mlrbench.suites.tasks import Task
 
 #: What front matter may say; the text below it is the task.
 KEYS = ("title", "conference", "year", "category", "link")
+#: Largest text that is read, in bytes: more is not shown to a judge either.
+LIMIT = 2_000_000
 _FRONT = re.compile(r"---[ \t]*\n(?P<yaml>.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>.+?)[ \t]*#*$", re.MULTILINE)
+_OPENING = re.compile(r"---[ \t]*\n")
+_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>\S.*)$", re.MULTILINE)
 
 
 def read_task(path: Path) -> Task:
@@ -22,24 +24,18 @@ def read_task(path: Path) -> Task:
 
     :raises ValueError: a sentence on what is wrong, without the file's name.
     """
-    try:
-        text = path.read_text("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError("is not UTF-8 text") from None
-    except OSError as error:
-        raise ValueError(f"cannot be read: {error.strerror}") from None
+    text = read_text(path).removeprefix("\ufeff")
     about: Mapping[str, Any] = {}
-    if text.startswith(("---\n", "---\r\n")):
-        text = text.replace("\r\n", "\n")
+    if _OPENING.match(text):
         match = _FRONT.match(text)
         if match is None:
             raise ValueError("begins with '---' and has no second '---' to end the front matter")
         about = _front_matter(match["yaml"])
         text = text[match.end() :].lstrip("\n")
-    if not text.strip():
-        raise ValueError("has no text")
+        if not text.strip():
+            raise ValueError("has no text")
     heading = _HEADING.search(text)
-    title = about.get("title") or (heading["title"] if heading else path.stem)
+    title = about.get("title") or (heading["title"].rstrip(" \t#") if heading else path.stem)
     return Task(
         id=path.stem,
         title=str(title),
@@ -48,19 +44,34 @@ def read_task(path: Path) -> Task:
     )
 
 
+def read_text(path: Path) -> str:
+    """Read a text an agent is to be given.
+
+    :raises ValueError: a sentence on what is wrong, without the file's name.
+    """
+    try:
+        if not path.is_file():
+            raise ValueError("is no regular file")
+        if path.stat().st_size > LIMIT:
+            raise ValueError(f"has more than {LIMIT} bytes")
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8 text") from None
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from None
+    if "\0" in text:
+        raise ValueError("holds binary data")
+    if not text.strip():
+        raise ValueError("has no text")
+    return text
+
+
 def _front_matter(text: str) -> Mapping[str, Any]:
     try:
-        about = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.MarkedYAMLError as error:
         # Counted from the file's first line, which is the opening '---'.
-        line = error.problem_mark.line + 2 if error.problem_mark else 1
-        raise ValueError(
-            f"has front matter that is not YAML: {error.problem} in line {line}"
-            " (a value with a colon in it needs quotes)"
-        ) from None
-    except (ValueError, yaml.YAMLError) as error:  # PyYAML lets bad dates through
-        reason = " ".join(str(error).split())
-        raise ValueError(f"has front matter that is not YAML: {reason}") from None
+        about = parse_yaml(text, first_line=2)
+    except ValueError as error:
+        raise ValueError(f"has front matter that is not YAML: {error}") from None
     if about is None:
         return {}
     if not isinstance(about, dict):
@@ -68,8 +79,10 @@ def _front_matter(text: str) -> Mapping[str, Any]:
     for key, value in about.items():
         if key not in KEYS:
             raise ValueError(f"has front matter with {key!r}: known are {', '.join(KEYS)}")
-        if isinstance(value, dict | list):
-            raise ValueError(f"has front matter in which {key!r} is not one value")
-    if not re.fullmatch(r"\d{4}|", str(about.get("year") or "")):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
+            raise ValueError(f"has front matter in which {key!r} is no text: put it in quotes")
+    if not re.fullmatch(r"\d{4}|None", str(about.get("year"))):
         raise ValueError(f"has front matter in which 'year' is {about['year']!r}, not a year")
+    if "," in str(about.get("category")):
+        raise ValueError("has front matter in which 'category' has a comma, which separates two")
     return about

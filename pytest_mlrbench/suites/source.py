@@ -45,6 +45,10 @@ class Source:
         place = self.local(self.path(task, need))
         if need != "results":
             return {need: place} if place.is_file() else {}
+        known = [path for path in self.digests if path.startswith(self.path(task, need) + "/")]
+        # A part of a run's results is another input than the whole.
+        if not all((place / name.rpartition("/results/")[2]).is_file() for name in known):
+            return {}
         if not (place / "results.md").is_file():
             return {}
         files = sorted(path for path in place.rglob("*") if path.is_file())

@@ -88,9 +88,9 @@ class Suite:
 def share(selected: int, tasks: int, benchmark: tuple[str, int] | None) -> str:
     """What part of a suite of *tasks* tasks, and of its benchmark, *selected* are, in words."""
     if benchmark is None:
-        return (
-            f"{'' if selected == tasks else f'{selected} of '}{tasks} tasks, not part of MLR-Bench"
-        )
+        # A resumed run may hold tasks that the suite has no more.
+        part = f"{selected} of {tasks}" if selected < tasks else f"{selected}"
+        return f"{part} task{'s' * (part != '1')}, not part of MLR-Bench"
     name, size = benchmark
     return (
         f"all {size} tasks of {name}"
@@ -130,5 +130,7 @@ def _find(suite: Suite, task: Task, need: str) -> tuple[tuple[str, Input], ...]:
 def _digest(suite: Suite, task: Task, need: str) -> str:
     sha = hashlib.sha256()
     for name, found in _find(suite, task, need):
-        sha.update(f"{name}\0".encode() + hashlib.sha256(_read(found)).digest())
+        sha.update(
+            f"{name}\0".encode("utf-8", "surrogateescape") + hashlib.sha256(_read(found)).digest()
+        )
     return sha.hexdigest()
