@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,13 +98,10 @@ def _add_show(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _show(arguments: argparse.Namespace) -> int:
     from pytest_mlrbench.suites.choice import Choice, select_tasks
-    from pytest_mlrbench.suites.loading import load_suite, suite_names
+    from pytest_mlrbench.suites.loading import load_suite
     from pytest_mlrbench.suites.stages import STAGES
 
-    name = arguments.suite or next(
-        (n for n in suite_names() if arguments.task in {t.id for t in load_suite(n).tasks}),
-        "mlrbench",
-    )
+    name = arguments.suite or _home(arguments.task)
     if arguments.tasks_dir and not arguments.tasks_dir.is_dir():
         raise InputError(f"--tasks-dir: there is no folder {arguments.tasks_dir}.")
     suite = load_suite(name, Path.cwd(), arguments.tasks_dir)
@@ -128,6 +126,14 @@ def _show(arguments: argparse.Namespace) -> int:
         fetch = "The text is not here: `mlrbench tasks fetch --stage idea` downloads it."
         print(f"\n{(text or (fetch if suite.source else 'There is no text.')).strip()}")
     return 0
+
+
+def _home(task_id: str) -> str:
+    """The shipped suite that has a task of this id, or else of the most similar one."""
+    from pytest_mlrbench.suites.loading import load_suite, suite_names
+
+    homes = {task.id: name for name in reversed(suite_names()) for task in load_suite(name).tasks}
+    return homes[difflib.get_close_matches(task_id, homes, n=1, cutoff=0)[0]]
 
 
 def _near(one: Task, other: Task) -> bool:

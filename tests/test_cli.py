@@ -92,7 +92,7 @@ def test_the_bundled_suite_is_shown_without_naming_it(capsys: Capture) -> None:
         (["tasks", "list", "--suite", "mlrbensh"], "no suite 'mlrbensh'"),
         (["tasks", "list", "--suite", "path:nowhere"], "there is no folder"),
         (["tasks", "show", "label_noise"], "Did you mean label_noise_wine?"),
-        (["tasks", "show", "iclr2025_wls"], "no task of suite 'mini'"),
+        (["tasks", "show", "iclr2025_wls"], "Did you mean iclr2025_wsl or"),
         (["tasks", "show", "x", "--suite", "nope"], "no suite 'nope'"),
         (["report", "nowhere"], "is not a run folder"),
     ],

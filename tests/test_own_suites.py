@@ -221,12 +221,8 @@ def test_links_among_the_results_are_told(tmp_path: Path) -> None:
 
 
 def test_what_editors_and_projects_leave_is_no_task(tmp_path: Path) -> None:
-    files = {
-        "tasks/a.md": PLAIN,
-        "tasks/README.md": "# How",
-        "tasks/._a.md": "\0",
-        "CHANGELOG.md": "-",
-    }
+    files = {"tasks/a.md": PLAIN, "tasks/README.md": "# How", "tasks/._a.md": "\0"}
+    files["CHANGELOG.md"] = "# Changes"
     suite = load_suite(f"path:{lay(tmp_path / 'ours', files)}")
     assert [task.id for task in suite.tasks] == ["a"]
 

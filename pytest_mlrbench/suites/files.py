@@ -44,10 +44,9 @@ def parse_yaml(text: str, first_line: int = 1) -> object:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f" in line {mark.line + first_line}" if mark else ""
-        hint = (
-            " (a value with a colon in it needs quotes)" if "mapping values" in str(error) else ""
-        )
-        raise ValueError(f"{' '.join(str(error.problem).split())}{line}{hint}") from None
+        problem = " ".join(str(error.problem).split())
+        hint = " (a value with a colon in it needs quotes)" * ("mapping values" in problem)
+        raise ValueError(f"{problem}{line}{hint}") from None
     except Exception as error:  # a tag or a date of a wrong form raises whatever it meets
         raise ValueError(" ".join(str(error).split()) or type(error).__name__) from None
 

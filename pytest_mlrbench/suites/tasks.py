@@ -130,7 +130,6 @@ def _find(suite: Suite, task: Task, need: str) -> tuple[tuple[str, Input], ...]:
 def _digest(suite: Suite, task: Task, need: str) -> str:
     sha = hashlib.sha256()
     for name, found in _find(suite, task, need):
-        sha.update(
-            f"{name}\0".encode("utf-8", "surrogateescape") + hashlib.sha256(_read(found)).digest()
-        )
+        sha.update(f"{name}\0".encode("utf-8", "surrogateescape"))
+        sha.update(hashlib.sha256(_read(found)).digest())
     return sha.hexdigest()
