@@ -16,6 +16,7 @@ import pytest
 from pytest_mlrbench import fixtures
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.options import read_options
+from pytest_mlrbench.report.properties import properties
 from pytest_mlrbench.report.table import explain, status
 from pytest_mlrbench.resources import is_installed, shipped
 from pytest_mlrbench.run.folder import RunFolder
@@ -177,6 +178,8 @@ class ActiveRun:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Show a verdict as what it says, not as a traceback into the plugin."""
         verdict = call.excinfo.value if call.excinfo else None
+        if call.when == "setup":
+            self._add_properties(item)
         if isinstance(verdict, pytest.UsageError):
             report = yield
             report.longrepr = str(verdict)
@@ -189,6 +192,14 @@ class ActiveRun:
         report = yield
         report.longrepr = text
         return report
+
+    def _add_properties(self, item: pytest.Item) -> None:
+        """Record what the fixture ``mlr_result`` has given to a test."""
+        case, folder = case_of(item), self.folder
+        if case and folder and (resumed := folder.given.get(case.name)) is not None:
+            result = folder.known(case.name)
+            shown = folder.shown(result)
+            item.user_properties += properties(result, resumed=resumed, artifacts=shown)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: object) -> tuple[str, str, str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -40,6 +41,7 @@ UNFINISHED = frozenset({"interrupted", "worker_crash"})
 class Engine:
     """Measures cases of one run.
 
+    :param runner: the event loop that agents and judges run on.
     :param timeout: seconds an agent may take; null for the stage's own limit.
     :param resuming: whether results that are on disk are used.
     :param rerun: under *resuming*, which of them are not: ``errors`` or ``failed``.
@@ -50,6 +52,7 @@ class Engine:
     judges: Sequence[Judge]
     thresholds: Sequence[Threshold]
     folder: RunFolder
+    runner: asyncio.Runner = field(default_factory=asyncio.Runner)
     agent_version: str = ""
     timeout: float | None = None
     resuming: bool = False

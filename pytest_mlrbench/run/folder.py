@@ -60,6 +60,8 @@ class RunFolder:
         self.path = path
         self._lock: IO[bytes] | None = None
         self._known: dict[str, CaseResult] = {}
+        #: Cases whose results tests of this process have → whether they were on disk before.
+        self.given: dict[str, bool] = {}
 
     @classmethod
     def create(cls, out: Path) -> RunFolder:
@@ -186,6 +188,10 @@ class RunFolder:
     def remember(self, result: CaseResult) -> None:
         """Spare this process reading a result again that it has just read or written."""
         self._known[result.case] = result
+
+    def known(self, name: str) -> CaseResult:
+        """Return a result that this process has read or written."""
+        return self._known[name]
 
     def journal(self) -> Iterator[JournalLine]:
         """Yield the journal's lines; a last line torn by a kill is left out."""
