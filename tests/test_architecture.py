@@ -17,7 +17,7 @@ from pytest_mlrbench.options import _BOTH
 
 PACKAGE = Path(pytest_mlrbench.__file__).parent
 ROOT = Path(__file__).parents[1]
-ROOMS = ("suites", "agents", "sandbox", "judges", "run", "report")
+ROOMS = ("suites", "fetching", "agents", "models", "sandbox", "judges", "run", "report")
 
 
 def imports(path: Path) -> Iterator[str]:
