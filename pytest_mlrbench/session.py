@@ -6,6 +6,7 @@ import difflib
 import gc
 import inspect
 import signal
+from abc import ABC, abstractmethod
 from collections.abc import Generator
 from pathlib import Path
 from types import FrameType
@@ -29,7 +30,7 @@ from pytest_mlrbench.verdict import Verdict
 PARAMETER = "mlr_case"
 
 
-class ActiveRun:
+class ActiveRun(ABC):
     """One process of an active run: it collects cases, runs them and reports them."""
 
     folder: RunFolder | None = None
@@ -136,9 +137,9 @@ class ActiveRun:
         """Leave this process as it was found."""
         gc.unfreeze()
 
+    @abstractmethod
     def collected(self, session: pytest.Session, tests: dict[str, str]) -> None:
         """Called with the cases (name → test id) of this process, once they are known."""
-        raise NotImplementedError
 
     def refuse(self, why: str) -> None:
         """End the session with exit code 4.

@@ -477,7 +477,11 @@ READ = [
 
 def survive(workspace: Path) -> None:
     for stage in STAGES:
-        for found in check(stage, workspace).values():
+        scored = check(stage, workspace)
+        assert set(scored) == set(rubric("checklist").names(stage))
+        assert 1 <= overall(scored) <= 10
+        for found in scored.values():
+            assert found
             for result in found:
                 assert result.detail.isprintable()
                 result.detail.encode("utf-8")

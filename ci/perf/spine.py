@@ -143,8 +143,11 @@ def measure(folder: Path, pairs: int, rounds: int) -> Iterator[tuple[str, float,
     took = [seconds(folder, *collect) for _ in range(rounds)]
     yield f"collecting {CASES:,} cases, s", statistics.median(took), 1.5
     yield f"resuming {TASKS} cases that fail, s", resumed(folder, rounds, *ours, IDEA), 1.9
-    fail = resumed(folder, rounds, *ours, "--mlr-stage=all")
-    yield f"resuming {CASES:,} cases with inputs and files that fail, s", fail, None
+    ours += ["--mlr-stage=all"]
+    passing = resumed(folder, rounds, *ours, "--mlr-threshold=overall>=1")
+    yield f"resuming {CASES:,} cases with inputs and files that pass, s", passing, 3.0
+    failing = resumed(folder, rounds, *ours)
+    yield f"resuming {CASES:,} cases with inputs and files that fail, s", failing, 3.0
 
 
 def main() -> int:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from io import StringIO
+from functools import cached_property, lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from pytest_mlrbench.judges import check_texts as texts
+from pytest_mlrbench.judges.check_data import Claim, number_at, parse
 from pytest_mlrbench.judges.check_records import Together, all_numbers, as_number, records
+from pytest_mlrbench.judges.check_sections import SECTIONS, labels
 from pytest_mlrbench.suites.stages import STAGES
 
 MAX_BYTES = 2_000_000
@@ -38,62 +36,6 @@ CODE_SUFFIXES = (
 )
 CLAIMS = "results/claims.json"
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})
-
-#: Stage → section → what its heading may say.
-SECTIONS = {
-    "idea": {
-        "motivation": r"motivation|background|problem|context|introduction",
-        "main idea": r"idea|approach|method|proposed|proposal",
-    },
-    "proposal": {
-        "introduction": r"introduction|background|motivation|objective",
-        "method": r"method|approach|design|algorithm",
-        "evaluation": r"evaluation|experiment|validation|metric",
-        "outcomes": r"outcome|impact|expected|contribution",
-    },
-    "experiment": {
-        "set-up": r"set-?\s?up|setting|config|data|method|protocol|overview|description|design",
-        "results": r"result|performance|comparison|finding|metric",
-        "discussion": r"discussion|analysis|finding|interpretation|insight|conclusion|observation",
-    },
-    "paper": {
-        "abstract": r"abstract",
-        "introduction": r"introduction",
-        "related work": r"related|background|prior",
-        "method": r"method|approach|model|framework",
-        "set-up": r"set-?\s?up|experiment|data|setting|protocol",
-        "results": r"result|performance|finding",
-        "analysis": r"analysis|discussion|ablation|limitation",
-        "conclusion": r"conclusion|summary",
-        "references": r"reference|bibliography",
-    },
-}
-SECTIONS["end_to_end"] = SECTIONS["paper"]
-
-
-@cache
-def _labels(stage: str) -> re.Pattern[str]:
-    """Return what a bold or ``Label:`` line must say to count as a heading."""
-    names = "|".join(["title", "limitation", "risk", *SECTIONS[stage].values()])
-    return re.compile(rf"(?:[\w&/-]+ ){{0,3}}(?:{names})[\w-]{{0,20}}(?: [\w&/-]+){{0,3}}", re.I)
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """An entry of the claims file beside what its source holds."""
-
-    text: str
-    printed: texts.Printed
-    source: str
-    recorded: float | None
-
-    @property
-    def holds(self) -> bool:
-        """Whether the source, rounded likewise, gives the claim; a share may be in percent."""
-        scales = (1, 100) if "%" in self.text else (1,)
-        return self.recorded is not None and any(
-            self.printed.within(scale * self.recorded) for scale in scales
-        )
 
 
 class Submission:
@@ -183,7 +125,7 @@ class Submission:
     @cached_property
     def sections(self) -> list[texts.Section]:
         """The document's sections."""
-        return texts.sections(self.own, _labels(self.stage.name))[:MAX_ITEMS]
+        return texts.sections(self.own, labels(self.stage.name))[:MAX_ITEMS]
 
     @cached_property
     def title(self) -> str:
@@ -194,7 +136,7 @@ class Submission:
         line = next(filter(str.strip, self.own.splitlines()), "")
         named = texts.plain(line)
         prose = named.endswith((".", "!"))
-        ordinary = not line.startswith("# ") and _labels(self.stage.name).fullmatch(named)
+        ordinary = not line.startswith("# ") and labels(self.stage.name).fullmatch(named)
         return "" if prose or ordinary else named
 
     @cached_property
@@ -361,49 +303,13 @@ class Submission:
 
     def _parse(self, relative: str) -> Any:
         data = self.read(relative)
-        if len(data) > MAX_BYTES:
-            return None
-        try:
-            text = data.decode("utf-8-sig")
-            match Path(relative).suffix:
-                case ".json":
-                    return _json(text)
-                case ".jsonl":
-                    return [_json(line) for line in text.splitlines() if line.strip()]
-                case ".csv" | ".tsv" as suffix:
-                    comma = "," if suffix == ".csv" else "\t"
-                    return list(csv.DictReader(StringIO(text), delimiter=comma))
-        except (ValueError, RecursionError, csv.Error):
-            pass
-        return None
+        return parse(data, Path(relative).suffix) if len(data) <= MAX_BYTES else None
 
     def lookup(self, source: str) -> float | None:
-        """Return the number at ``file#/json/pointer`` or ``file.csv#row=3,column=acc``.
-
-        Rows are counted from 1, below the header.
-        """
+        """Return the number at ``file#/json/pointer`` or ``file.csv#row=3,column=acc``."""
         relative, _, place = source.partition("#")
         if self.find(relative) == self.find(CLAIMS):  # a claim cannot prove itself
             return None
         if not self.written(relative):
             return None
-        document = self.document(relative)
-        if cell := re.fullmatch(r"row=([1-9]\d{0,7}),column=(.{1,200})", place):
-            return as_number(_step(_step(document, str(int(cell[1]) - 1)), unquote(cell[2])))
-        if not place.startswith("/"):
-            return None
-        for token in unquote(place).split("/")[1:]:
-            document = _step(document, token.replace("~1", "/").replace("~0", "~"))
-        return as_number(document)
-
-
-def _json(text: str) -> Any:
-    return json.loads(text, parse_constant=lambda name: None)
-
-
-def _step(value: Any, token: str) -> Any:
-    if isinstance(value, dict):
-        return value.get(token)
-    if isinstance(value, list) and re.fullmatch(r"0|[1-9][0-9]{0,8}", token):
-        return value[int(token)] if int(token) < len(value) else None
-    return None
+        return number_at(self.document(relative), place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from typing import Any
 
 from pytest_mlrbench.models.adapter import Raw, small
@@ -26,7 +27,7 @@ class OutputDetails(Value):
     reasoning_tokens: int | None = None
 
 
-class OpenAIBase:
+class OpenAIBase(ABC):
     """The SDK *openai*; other servers speak its language too."""
 
     def __init__(self, config: ModelConfig, key: str) -> None:
@@ -43,8 +44,9 @@ class OpenAIBase:
         )
 
     @property
+    @abstractmethod
     def _create(self) -> Any:
-        raise NotImplementedError
+        """The SDK's method that asks."""
 
     async def send(self, arguments: dict[str, Any]) -> Raw:
         """Return the HTTP answer."""
