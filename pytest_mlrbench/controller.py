@@ -187,6 +187,8 @@ class Controller(ActiveRun):
             ),
             artifacts=path.relative_to(folder.path).as_posix(),
             attempts=folder.attempts(path),
+            submission_digest=None,
+            submission_stamp=None,
             key={},
         )
         folder.record(result)

@@ -11,6 +11,7 @@ import pytest
 from pytest_mlrbench.agents.function import as_agent
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.base import Judge, as_judges
+from pytest_mlrbench.report.properties import properties
 from pytest_mlrbench.run.engine import Engine
 from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.plan import FIXTURE
@@ -72,8 +73,8 @@ def mlr_runner() -> Iterator[asyncio.Runner]:
 def mlr_engine(request: pytest.FixtureRequest) -> Engine:
     """What measures a case, with ``mlr_run``, ``mlr_agent`` and ``mlr_judges``."""
     # Asked for here, not as arguments: pytest goes through those again for every test.
-    mlr_run, mlr_agent, mlr_judges, mlr_runner = map(
-        request.getfixturevalue, ("mlr_run", "mlr_agent", "mlr_judges", "mlr_runner")
+    mlr_run, mlr_agent, mlr_judges = map(
+        request.getfixturevalue, ("mlr_run", "mlr_agent", "mlr_judges")
     )
     active = request.config.stash[ACTIVE]
     plan, options = active.plan, active.plan.options
@@ -97,7 +98,6 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
         judges=mlr_judges,
         thresholds=plan.thresholds,
         folder=mlr_run,
-        runner=mlr_runner,
         agent_version=options.agent_version,
         timeout=options.timeout,
         resuming=bool(options.resume),
@@ -105,16 +105,16 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
     )
     if options.resume and not hasattr(request.config, "workerinput"):
         # A worker does not know which of the cases it will be given.
-        engine.look_back(plan.cases)
+        engine.look_back(active.cases)
     return engine
 
 
-def _run(engine: Engine, case: Case) -> CaseResult:
+def _run(runner: asyncio.Runner, engine: Engine, case: Case) -> CaseResult:
     try:
-        return engine.runner.run(engine.measure(case))
+        return runner.run(engine.measure(case))
     except BaseException:
         # As from a plugin's time limit: what was begun must not go on beside the next case.
-        loop = engine.runner.get_loop()
+        loop = runner.get_loop()
         tasks = asyncio.all_tasks(loop)
         for task in tasks:
             task.cancel()
@@ -123,14 +123,23 @@ def _run(engine: Engine, case: Case) -> CaseResult:
         raise
 
 
-# Without `request`, which pytest makes anew for every test: the properties are added by the hook
-# that makes the report.
 @pytest.fixture
-def mlr_result(mlr_case: Case, mlr_engine: Engine) -> CaseResult:
+def mlr_result(
+    request: pytest.FixtureRequest,
+    mlr_case: Case,
+    mlr_engine: Engine,
+) -> CaseResult:
     """The result of the case: the agent has run and the judges have scored, or it is an error."""
-    recalled = mlr_engine.recall(mlr_case)
-    result = recalled or _run(mlr_engine, mlr_case)
-    mlr_engine.folder.given[mlr_case.name] = recalled is not None
+    result = mlr_engine.recall(mlr_case) or _run(
+        request.getfixturevalue("mlr_runner"), mlr_engine, mlr_case
+    )
+    folder, node = mlr_engine.folder, request.node
+    resumed = mlr_case.name in folder.reused
+    # In place of those of an earlier try, where a plugin has run the test again.
+    node.user_properties[:] = [
+        *(found for found in node.user_properties if not found[0].startswith("mlr.")),
+        *properties(result, resumed=resumed, artifacts=folder.shown(result)),
+    ]
     if result.verdict == "not_measured":
         raise NotMeasured(result)
     return result

@@ -6,6 +6,7 @@ library; without ``--mlr-stage`` it does nothing.
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +15,9 @@ import pytest
 from pytest_mlrbench.options import add_options
 from pytest_mlrbench.resources import shipped
 from pytest_mlrbench.suites.stages import STAGES
+
+#: What the id of a run looks like.
+_RUN = re.compile(r"\d{8}T\d{9}Z-[0-9a-f]{4}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,8 +32,11 @@ def pytest_load_initial_conftests(
     """Run the shipped tests where no path says otherwise, and accept their ids in short form."""
     if getattr(early_config.known_args_namespace, "mlr_stage", None) is None:
         return
-    # argparse would take a path behind the bare option for its value.
-    args[:] = ["--mlr-resume=last" if word == "--mlr-resume" else word for word in args]
+    # argparse would take a path behind the bare option for its value; the id of a run is one.
+    while "--mlr-resume" in args:
+        at = args.index("--mlr-resume")
+        run = args.pop(at + 1) if _RUN.fullmatch("".join(args[at + 1 : at + 2])) else "last"
+        args[at] = f"--mlr-resume={run}"
     # Words behind an option are among the unknown ones before pytest 9.
     known, unknown = parser.parse_known_and_unknown_args(args)
     words = [*known.file_or_dir, *(word for word in unknown if not word.startswith("-"))]

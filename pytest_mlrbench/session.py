@@ -17,7 +17,6 @@ import pytest
 from pytest_mlrbench import fixtures
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.options import read_options
-from pytest_mlrbench.report.properties import properties
 from pytest_mlrbench.report.table import explain, status
 from pytest_mlrbench.resources import is_installed, shipped
 from pytest_mlrbench.run.folder import RunFolder
@@ -39,6 +38,8 @@ class ActiveRun(ABC):
         self.config = config
         #: Which of the options "agent" and "judge" the fixtures in force have asked for.
         self.wrapped: set[str] = set()
+        #: The cases that were collected.
+        self.cases: list[Case] = []
         try:
             self.plan = Plan.make(read_options(config))
         except InputError as error:
@@ -128,6 +129,7 @@ class ActiveRun(ABC):
                     )
                     return
                 tests[case.name] = item.nodeid
+                self.cases.append(case)
         self.collected(session, tests)
         # What is there now stays to the end: looking through it for garbage again and again takes
         # a tenth of the time of a resumed run of a thousand cases.
@@ -179,8 +181,6 @@ class ActiveRun(ABC):
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Show a verdict as what it says, not as a traceback into the plugin."""
         verdict = call.excinfo.value if call.excinfo else None
-        if call.when == "setup":
-            self._add_properties(item)
         if isinstance(verdict, pytest.UsageError):
             report = yield
             report.longrepr = str(verdict)
@@ -193,14 +193,6 @@ class ActiveRun(ABC):
         report = yield
         report.longrepr = text
         return report
-
-    def _add_properties(self, item: pytest.Item) -> None:
-        """Record what the fixture ``mlr_result`` has given to a test."""
-        case, folder = case_of(item), self.folder
-        if case and folder and (resumed := folder.given.get(case.name)) is not None:
-            result = folder.known(case.name)
-            shown = folder.shown(result)
-            item.user_properties += properties(result, resumed=resumed, artifacts=shown)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: object) -> tuple[str, str, str] | None:

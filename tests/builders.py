@@ -120,6 +120,8 @@ def make_result(
         "suite_digest": "suite",
         "agent": "cmd:./agent.sh",
         "agent_digest": "agent",
+        "submission_digest": None,
+        "submission_stamp": None,
         "rubric": stage,
         "verdict": "not_measured",
         "fault": fault,

@@ -316,6 +316,8 @@ def test_what_names_no_model_is_one_sentence(text: str) -> None:
         ({"base_url": "localhost:80"}, "base_url.*must be an address"),
         ({"base_url": "http://me:secret@h/v1"}, "base_url.*no name, password"),
         ({"base_url": "http://h/v1?key=secret"}, "base_url.*no name, password"),
+        ({"base_url": "http://h:port/v1"}, "base_url.*number of a port"),
+        ({"base_url": "http://h:99999/v1"}, "base_url.*number of a port"),
         ({"timeout": 0}, "timeout.*greater than 0"),
         ({"temperature": 3}, "temperature.*less than"),
         ({"effort": "huge"}, "effort"),

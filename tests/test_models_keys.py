@@ -180,3 +180,40 @@ def test_no_key_is_left_in_any_text(key: str, around: str) -> None:
     if len(key) > len(HIDDEN):
         assert key not in hide(f"{around}{key}{around}{json.dumps(key)}{key!r}{quote(key)}")
     assert repr(hide) == "Redaction()"
+
+
+@every_model
+def test_a_key_spelled_with_escapes_is_hidden_too(
+    mlr_stub_provider: StubProvider, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "sk-plain-0123456789abcdef"
+    for name in VARIABLES:
+        monkeypatch.setenv(name, secret)
+    spelled = "".join(f"\\u{ord(letter):04x}" for letter in secret)
+    mlr_stub_provider.script = Reply(status=400, body=f'{{"detail": "{spelled}"}}'.encode())
+    with pytest.raises(ModelFault) as caught:
+        ask(configure(mlr_stub_provider, kind))
+    assert secret not in str(caught.value)
+    assert spelled not in str(caught.value)
+
+
+def test_clients_of_closed_loops_are_let_go_and_a_new_key_makes_a_new_client(
+    mlr_stub_provider: StubProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openai")
+    config = configure(mlr_stub_provider, "openai")
+    models = Models(QUICK)
+
+    async def make() -> object:
+        return models.client(config)
+
+    for _ in range(3):
+        asyncio.run(make())
+    assert len(models._clients) == 1
+    with asyncio.Runner() as runner:
+        monkeypatch.setenv("OPENAI_API_KEY", "one-0123456789")
+        first = runner.run(make())
+        assert runner.run(make()) is first
+        monkeypatch.setenv("OPENAI_API_KEY", "two-0123456789")
+        assert runner.run(make()) is not first
+        runner.run(models.close())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,18 @@ HOOK = """
 def pytest_collection_modifyitems(items):
     for item in items:
         item.add_marker(pytest.mark.{mark})
+"""
+
+
+AGAIN = """
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    from _pytest.runner import runtestprotocol
+    for _ in range(2):
+        if hasattr(item, "_initrequest"):
+            item._initrequest()
+        runtestprotocol(item, nextitem=nextitem)
+    return True
 """
 
 
@@ -86,18 +99,8 @@ def test_a_case_collected_twice_is_refused_by_workers_too(repo: Repository) -> N
 
 def test_a_test_that_is_run_again_does_not_roll_the_dice_again(repo: Repository) -> None:
     """As by a plugin for flaky tests."""
-    again = """
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item, nextitem):
-    from _pytest.runner import runtestprotocol
-    for _ in range(2):
-        if hasattr(item, "_initrequest"):
-            item._initrequest()
-        runtestprotocol(item, nextitem=nextitem)
-    return True
-"""
     counting = FUNCTION.replace("write(case", "print('answering'); write(case")
-    lay(repo, counting, again)
+    lay(repo, counting, AGAIN)
     result = repo.run(*OURS, "-s", ".")
     assert result.stdout.str().count("answering") == 2
     assert {case.attempts for case in repo.report.cases} == {1}
@@ -159,3 +162,49 @@ def test_a_damaged_selection_is_said_and_not_taken_for_an_empty_one(repo: Reposi
     result = repo.measure("--mlr-resume")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*selection.json is damaged: start a new run."])
+
+
+def test_a_changed_submission_is_noticed_whatever_version_wrote_the_record(
+    repo: Repository,
+) -> None:
+    lay(repo, FUNCTION)
+    repo.run(*OURS, ".")
+    case = next(repo.runs[-1].path.glob("cases/idea/*/r1"))
+    record = json.loads((case / "result.json").read_text())
+    del record["submission_digest"], record["submission_stamp"]
+    (case / "result.json").write_text(json.dumps(record))
+    (case / "submission/idea.md").write_text("# Another idea\n")
+    repo.run(*OURS, ".", "--mlr-resume").stdout.fnmatch_lines(["1 of the 2 cases * were reused"])
+
+
+def test_only_the_cases_of_the_session_are_judged_anew(repo: Repository) -> None:
+    repo.measure()
+    records = list(repo.runs[-1].path.glob("cases/*/*/r1/result.json"))
+    stamps = {path: path.stat().st_mtime_ns for path in records}
+    repo.measure("--mlr-resume", "-k", "wsl", "--mlr-threshold=overall>=1")
+    changed = {path.parts[-3] for path, stamp in stamps.items() if path.stat().st_mtime_ns != stamp}
+    assert len(stamps) == 10
+    assert changed == {"iclr2025_wsl"}
+
+
+def test_a_test_that_is_run_again_has_each_property_once(repo: Repository) -> None:
+    lay(repo, FUNCTION, AGAIN)
+    repo.run(*OURS, ".", "--junitxml=out.xml")
+    text = (repo.path / "out.xml").read_text()
+    assert text.count('name="mlr.case"') == text.count("<testcase") > 0
+    assert 'name="mlr.resumed" value="True"' not in text
+
+
+def test_the_agents_of_a_mixed_run_are_told(repo: Repository) -> None:
+    common = ("--mlr-stage=idea", "--mlr-limit=2")
+    repo.run(*common, "--mlr-agent=null")
+    result = repo.run(*common, "--mlr-agent=parrot", "--mlr-resume", "-k", "calibration")
+    result.stdout.fnmatch_lines(["  MIXED: cases of 2 agents; *"])
+
+
+def test_the_id_of_a_run_may_stand_behind_a_space(repo: Repository) -> None:
+    repo.measure()
+    first = repo.runs[-1].run_id
+    repo.measure()
+    result = repo.measure("--mlr-resume", first)
+    result.stdout.fnmatch_lines([f"mlrbench: run folder *{first}, resumed", "10 of the 10 cases *"])

@@ -197,6 +197,7 @@ def test_a_fault_of_a_task_is_told_once(tmp_path: Path) -> None:
         ({"b.markdown": PLAIN}, "b.markdown must end with .md to be a task"),
         ({"tasks/sub/b.md": PLAIN}, "sub is a folder: tasks lie in"),
         ({"suite.yml": "name: ours"}, "suite.yml must be called suite.yaml"),
+        ({"tasks.csv": "id,title\na,\n"}, "tasks.csv:2: a has no title"),
         ({"suite.yaml": "name: !!bool foo"}, "suite.yaml cannot be read"),
         ({"suite.yaml": "name: ours\ntitel: Ours\n"}, "has the unknown key 'titel': known are"),
         ({"suite.yaml": "name: mini\n"}, "has the name 'mini', which is a shipped suite's"),
@@ -212,11 +213,15 @@ def test_what_would_be_lost_without_a_word_is_a_fault(
         load_suite(f"path:{folder}")
 
 
-def test_links_among_the_results_are_told(tmp_path: Path) -> None:
+def test_links_among_the_inputs_are_told(tmp_path: Path) -> None:
     files = {"a.md": PLAIN, "inputs/a/results/results.md": "x", "elsewhere/figure.png": "x"}
     folder = lay(tmp_path / "ours", files)
     (folder / "inputs/a/results/figures").symlink_to(folder / "elsewhere")
     with one_sentence("holds the link figures: put the file itself there"):
+        load_suite(f"path:{folder}")
+    (folder / "inputs/a/results/figures").unlink()
+    (folder / "inputs/a/idea.md").symlink_to(folder / "a.md")
+    with one_sentence("idea.md is a link: put the file itself there"):
         load_suite(f"path:{folder}")
 
 

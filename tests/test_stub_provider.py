@@ -195,3 +195,23 @@ def test_an_answer_off_the_schema_can_be_asked_for(mlr_stub_provider: StubProvid
     mlr_stub_provider.script = None
     found = json.loads(post(mlr_stub_provider, "/v1/messages", body)[2])
     jsonschema.validate(json.loads(found["content"][0]["text"]), REVIEW)
+
+
+@pytest.mark.parametrize("schema", [{"enum": []}, {"type": "array", "items": True}])
+def test_what_the_stub_cannot_answer_is_told_in_an_answer(
+    mlr_stub_provider: StubProvider, schema: dict[str, Any]
+) -> None:
+    wanted = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    body = {"model": "m", "messages": [], "response_format": wanted}
+    status, _, said = post(mlr_stub_provider, "/v1/chat/completions", body)
+    assert status == 500
+    assert b"the stub cannot answer" in said
+
+
+def test_a_body_that_is_no_object_is_not_known(mlr_stub_provider: StubProvider) -> None:
+    assert post(mlr_stub_provider, "/v1/messages", [1])[0] == 404
+
+
+@given(st.integers(-50, 50))
+def test_an_upper_limit_alone_is_kept(highest: int) -> None:
+    assert fill({"type": "integer", "maximum": highest}) <= highest

@@ -298,3 +298,29 @@ def test_a_test_of_no_stage_is_refused(repo: Repository) -> None:
     repo.lay({"test_own.py": "def test_own(mlr_result):\n    pass\n"})
     result = repo.run(*OURS, ".")
     result.stdout.fnmatch_lines(["*test_own.py::test_own is of no stage: mark it, e.g. @*idea."])
+
+
+def test_properties_are_recorded_whatever_step_is_replaced(repo: Repository) -> None:
+    own = """
+from pytest_mlrbench.run.folder import RunFolder
+
+@pytest.fixture(scope="session")
+def mlr_run(mlr_run):
+    return RunFolder(mlr_run.path)
+"""
+    repo.lay({"test_research.py": MODULE, "conftest.py": HEAD + FUNCTION + own})
+    repo.run(*OURS, ".", "--junitxml=out.xml")
+    assert (repo.path / "out.xml").read_text().count('name="mlr.case"') == 2
+
+
+def test_a_result_asked_for_in_the_body_of_a_test_is_recorded_too(repo: Repository) -> None:
+    own = """
+import pytest
+
+@pytest.mark.idea
+def test_mine(mlr_case, request):
+    assert request.getfixturevalue("mlr_result").verdict
+"""
+    repo.lay({"test_research.py": own, "conftest.py": HEAD + FUNCTION})
+    repo.run(*OURS, "test_research.py", "--junitxml=out.xml")
+    assert (repo.path / "out.xml").read_text().count('name="mlr.verdict"') == 2

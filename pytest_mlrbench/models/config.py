@@ -51,6 +51,10 @@ def _address(url: str) -> str:
     if "@" in parts.netloc or parts.query or parts.fragment:
         # They may hold a secret, and addresses are printed.
         raise ValueError("it must hold no name, password, query or fragment: use headers")
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ValueError("what follows the colon must be the number of a port") from None
     return url.rstrip("/")
 
 

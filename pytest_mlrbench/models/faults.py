@@ -145,12 +145,21 @@ def _quoted(said: str, hide: Hide) -> str:
     """What the provider says, as ``, "…"``."""
     found = _MESSAGE.search(said)
     try:
-        said = json.loads(f'"{found.group(1)}"', strict=False) if found else said
+        # Decoded either way: a key that is spelled with escapes is a key as well.
+        said = json.loads(f'"{found.group(1)}"', strict=False) if found else _decoded(said)
     except ValueError:
         said = "(what it says cannot be read)"
     # Hidden in the text as it is printed, and before it is cut: half a key is one as well.
     words = _short(hide(said))
     return f', "{words}"' if words else ""
+
+
+def _decoded(said: str) -> str:
+    """A JSON document without its escapes; what is none as it is."""
+    try:
+        return json.dumps(json.loads(said), ensure_ascii=False)
+    except ValueError:
+        return said
 
 
 def _short(text: str) -> str:

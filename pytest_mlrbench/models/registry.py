@@ -7,7 +7,6 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Self
-from weakref import WeakKeyDictionary
 
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.models.adapter import Adapter
@@ -46,9 +45,9 @@ class Models:
         self._retries = retries or Retries()
         self._highest = highest
         self._limits: dict[tuple[str, str], Limit] = {}
-        self._clients: WeakKeyDictionary[
-            asyncio.AbstractEventLoop, dict[tuple[ModelConfig, str], Client]
-        ] = WeakKeyDictionary()
+        self._clients: dict[
+            asyncio.AbstractEventLoop, dict[tuple[ModelConfig, str, str], Client]
+        ] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -62,8 +61,11 @@ class Models:
         :raises InputError: the SDK or the key is not there.
         """
         loop = asyncio.get_running_loop()
+        # Those of closed loops have no connections left; a client holds its loop, so no weak
+        # reference would ever let go of them.
+        self._clients = {one: held for one, held in self._clients.items() if not one.is_closed()}
         clients = self._clients.setdefault(loop, {})
-        place = (config, config.address)
+        place = (config, config.address, config.key().get_secret_value())
         if place not in clients:
             clients[place] = self._make(config, loop)
         return clients[place]

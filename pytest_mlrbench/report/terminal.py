@@ -42,6 +42,8 @@ def summary_lines(
         lines.append(
             f"  MIXED: scores by {len(panels)} different panels; resume all cases to have one"
         )
+    if len(agents) > 1:
+        lines.append(f"  MIXED: cases of {len(agents)} agents; resume with one of them to have one")
     if len(states := {result.suite_digest for result in report.cases}) > 1:
         lines.append(
             f"  MIXED: results of {len(states)} different states of the suite; resume all cases, or"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -41,7 +40,6 @@ UNFINISHED = frozenset({"interrupted", "worker_crash"})
 class Engine:
     """Measures cases of one run.
 
-    :param runner: the event loop that agents and judges run on.
     :param timeout: seconds an agent may take; null for the stage's own limit.
     :param resuming: whether results that are on disk are used.
     :param rerun: under *resuming*, which of them are not: ``errors`` or ``failed``.
@@ -52,13 +50,10 @@ class Engine:
     judges: Sequence[Judge]
     thresholds: Sequence[Threshold]
     folder: RunFolder
-    runner: asyncio.Runner = field(default_factory=asyncio.Runner)
     agent_version: str = ""
     timeout: float | None = None
     resuming: bool = False
     rerun: str = ""
-    #: Results of this process: a plugin that runs a test again does not roll the dice again.
-    _done: dict[str, CaseResult] = field(default_factory=dict)
     #: Case name → why a recorded result was not reused.
     _stale: dict[str, str] = field(default_factory=dict)
 
@@ -74,7 +69,8 @@ class Engine:
 
         Where there is none, the case's folder is left in a state that :meth:`measure` goes on from.
         """
-        if (done := self._done.get(case.name)) is not None:
+        # A plugin that runs a test again does not roll the dice again.
+        if (done := self.folder.known(case.name)) is not None:
             return done
         if not self.resuming or not (folder := self._case_folder(case)).exists():
             return None
@@ -96,7 +92,6 @@ class Engine:
         submission = await self._submission(case, key)
         result = self._verdict(case, await self._judged(case, key, submission))
         self.folder.record(result)
-        self._done[case.name] = result
         return result
 
     def rubric(self, stage: str) -> Rubric:
@@ -131,10 +126,7 @@ class Engine:
         result = self._verdict(case, recorded)
         if result.suite_digest != self.suite.digest:  # the case is the same in the suite of today
             result = result.model_copy(update={"suite_digest": self.suite.digest})
-        if result is not recorded:
-            self.folder.record(result)
-        self.folder.remember(result)
-        self._done[case.name] = result
+        self.folder.reuse(result, changed=result is not recorded)
         return result
 
     def _why_not(self, case: Case, result: CaseResult, key: Mapping[str, str | None]) -> str:

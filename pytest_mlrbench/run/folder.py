@@ -60,8 +60,8 @@ class RunFolder:
         self.path = path
         self._lock: IO[bytes] | None = None
         self._known: dict[str, CaseResult] = {}
-        #: Cases whose results tests of this process have → whether they were on disk before.
-        self.given: dict[str, bool] = {}
+        #: Names of the cases whose results were on disk before this session.
+        self.reused: set[str] = set()
 
     @classmethod
     def create(cls, out: Path) -> RunFolder:
@@ -167,8 +167,7 @@ class RunFolder:
 
     def record(self, result: CaseResult) -> None:
         """Write a finished case: its result, then its line in the journal."""
-        write_json(self.path / result.artifacts / "result.json", result)
-        self.remember(result)
+        self._write(result)
         line = JournalLine(
             time=datetime.now(UTC).isoformat(timespec="milliseconds"),
             case=result.case,
@@ -185,13 +184,23 @@ class RunFolder:
         finally:
             os.close(file)
 
-    def remember(self, result: CaseResult) -> None:
-        """Spare this process reading a result again that it has just read or written."""
+    def reuse(self, result: CaseResult, *, changed: bool) -> None:
+        """Take a result of an earlier session for one of this; it is written if it has *changed*.
+
+        The journal has its line: nothing was run.
+        """
+        self.reused.add(result.case)
+        if changed:
+            self._write(result)
         self._known[result.case] = result
 
-    def known(self, name: str) -> CaseResult:
+    def known(self, name: str) -> CaseResult | None:
         """Return a result that this process has read or written."""
-        return self._known[name]
+        return self._known.get(name)
+
+    def _write(self, result: CaseResult) -> None:
+        write_json(self.path / result.artifacts / "result.json", result)
+        self._known[result.case] = result
 
     def journal(self) -> Iterator[JournalLine]:
         """Yield the journal's lines; a last line torn by a kill is left out."""

@@ -73,8 +73,8 @@ class CaseResult(Record):
     #: Why a result that was on disk was not reused.
     rerun_because: str | None = None
     #: Of the submission it is the result of, as in ``submission.json``.
-    submission_digest: str | None = None
-    submission_stamp: str | None = None
+    submission_digest: str | None
+    submission_stamp: str | None
     #: Named digests of everything the result depends on; what resuming compares.
     key: dict[str, str | None]
 

@@ -81,7 +81,8 @@ def _scalar(kind: str, schema: Mapping[str, Any], place: str) -> Any:
 
 def _number(kind: str, schema: Mapping[str, Any], place: str) -> int | float:
     step = 1 if kind == "integer" else 0.5
-    low = schema.get("minimum", schema.get("exclusiveMinimum", 0 - step) + step)
+    highest = schema.get("maximum", schema.get("exclusiveMaximum", 10 + step) - step)
+    low = schema.get("minimum", schema.get("exclusiveMinimum", min(0, highest) - step) + step)
     high = schema.get("maximum", schema.get("exclusiveMaximum", low + 10 + step) - step)
     steps = int((high - low) / step) + 1
     value: int | float = low + _draw(place, max(steps, 1)) * step

@@ -114,7 +114,14 @@ class StubProvider:
         if reply.transport == "reset":
             _reset(writer)
             return False
-        return await _send(writer, reply, write(reply, asked), asked.number)
+        try:
+            answer = write(reply, asked)
+        except Exception as error:  # a schema the stub cannot fill: say so, do not hang up
+            answer = json.dumps(
+                {"error": {"message": f"the stub cannot answer: {error!r}"}}
+            ).encode()
+            reply = Reply(status=500)
+        return await _send(writer, reply, answer, asked.number)
 
     def _receive(self, target: str, headers: dict[str, str], content: bytes) -> Received | None:
         path = unquote(target.partition("?")[0])
@@ -122,7 +129,7 @@ class StubProvider:
             body = json.loads(content)
         except ValueError:
             return None
-        found = route(path, body)
+        found = route(path, body) if isinstance(body, dict) else None
         if found is None:
             return None
         asked = Received(

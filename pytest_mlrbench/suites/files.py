@@ -95,7 +95,8 @@ def read_table(path: Path, faults: list[str]) -> tuple[Task, ...]:
             faults.append(f"{path}:{number} has too many cells: quote a title with a comma")
             continue
         task = Task(*(row.get(key) or "" for key in _COLUMNS))
-        if fault := id_fault(task.id, taken):
+        fault = id_fault(task.id, taken) or ("" if task.title else f"{task.id} has no title")
+        if fault:
             faults.append(f"{path}:{number}: {fault}")
         else:
             tasks[task.id] = task

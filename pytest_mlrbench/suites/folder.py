@@ -153,6 +153,8 @@ def _input_fault(path: Path) -> str:
         return f"is no input of a stage: inputs are {', '.join(sorted(_INPUTS))}"
     if path.name == "results":
         return _results_fault(path)
+    if path.is_symlink():
+        return "is a link: put the file itself there"
     try:
         read_text(path)
     except ValueError as error:
