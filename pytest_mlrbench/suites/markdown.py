@@ -16,7 +16,8 @@ KEYS = ("title", "conference", "year", "category", "link")
 LIMIT = 2_000_000
 _FRONT = re.compile(r"---[ \t]*\n(?P<yaml>.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _OPENING = re.compile(r"---[ \t]*\n")
-_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>\S.*)$", re.MULTILINE)
+#: A heading with words in it, without the ``#`` that may close it.
+_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>[^\s#].*?)[ \t#]*$", re.MULTILINE)
 
 
 def read_task(path: Path) -> Task:
@@ -35,7 +36,7 @@ def read_task(path: Path) -> Task:
         if not text.strip():
             raise ValueError("has no text")
     heading = _HEADING.search(text)
-    title = about.get("title") or (heading["title"].rstrip(" \t#") if heading else path.stem)
+    title = about.get("title") or (heading["title"] if heading else path.stem)
     return Task(
         id=path.stem,
         title=str(title),
