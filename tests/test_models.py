@@ -24,8 +24,6 @@ from pytest_mlrbench.stub import replies
 from pytest_mlrbench.stub.replies import Reply, Stop, Tokens
 from pytest_mlrbench.stub.server import StubProvider
 
-pytest_plugins = ["pytest_mlrbench.stub.fixture"]
-
 KEY = "sk-test-0123456789"
 QUICK = Retries(attempts=3, first=0.001, longest=0.002)
 SCHEMA: dict[str, Any] = {

@@ -26,7 +26,6 @@ from pytest_mlrbench.stub.replies import Reply
 from pytest_mlrbench.stub.server import StubProvider
 from pytest_mlrbench.stub.wire import Received
 
-pytest_plugins = ["pytest_mlrbench.stub.fixture"]
 pytestmark = pytest.mark.usefixtures("_keys")
 
 
@@ -50,6 +49,7 @@ PASSING = {
 FINAL = {
     "400": (replies.failing(400), "bad_request"),
     "404": (replies.failing(404), "bad_request"),
+    "500 of llama.cpp": (replies.failing(500, "image input is not supported"), "bad_request"),
     "401": (replies.failing(401), "auth"),
     "403": (replies.failing(403), "auth"),
     "not json": (replies.not_json(), "malformed"),

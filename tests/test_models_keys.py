@@ -26,8 +26,6 @@ from pytest_mlrbench.models.registry import Models, check
 from pytest_mlrbench.stub.replies import Reply
 from pytest_mlrbench.stub.server import StubProvider
 
-pytest_plugins = ["pytest_mlrbench.stub.fixture"]
-
 ODD = [
     "sk-plain-0123456789abcdef",
     "k.*+?[a-z](b|c)^$",

@@ -18,8 +18,6 @@ from pytest_mlrbench.stub.replies import Reply
 from pytest_mlrbench.stub.server import StubProvider
 from pytest_mlrbench.stub.wire import Received
 
-pytest_plugins = ["pytest_mlrbench.stub.fixture"]
-
 
 def test_it_grows_by_one_after_as_many_successes_as_it_is_high() -> None:
     limit = Limit(highest=4, start=2)

@@ -18,8 +18,6 @@ from pytest_mlrbench.stub.filling import fill
 from pytest_mlrbench.stub.replies import Reply
 from pytest_mlrbench.stub.server import StubProvider
 
-pytest_plugins = ["pytest_mlrbench.stub.fixture"]
-
 PATHS = {
     "/v1/messages": "anthropic",
     "/v1/chat/completions": "chat",

@@ -14,6 +14,7 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    model_validator,
 )
 
 from pytest_mlrbench.errors import InputError
@@ -86,6 +87,8 @@ class ModelConfig(Parameters):
     :param timeout: seconds one try may take in all.
     :param api: of OpenAI's two interfaces, the one that is used. ``chat`` takes a seed and is
         spoken by servers of others; a few models of OpenAI know only ``responses``.
+    :param price_in: USD for a million tokens of input, where the price table has none or another;
+        it goes with *price_out*, that of output.
     """
 
     model_config = ConfigDict(hide_input_in_errors=True, extra="forbid")
@@ -97,6 +100,14 @@ class ModelConfig(Parameters):
     headers: Annotated[tuple[tuple[str, SecretStr], ...], BeforeValidator(_pairs)] = ()
     timeout: float = Field(default=600.0, gt=0, allow_inf_nan=False)
     api: Literal["chat", "responses"] = "chat"
+    price_in: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    price_out: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _prices_in_pairs(self) -> Self:
+        if (self.price_in is None) != (self.price_out is None):
+            raise ValueError("price_in and price_out go together")
+        return self
 
     def __str__(self) -> str:
         return f"{self.provider}:{self.model}"
@@ -150,7 +161,7 @@ class ModelConfig(Parameters):
             return cls(**settings)
         except ValidationError as error:
             fault = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, fault["loc"]))
+            place = ".".join(map(str, fault["loc"])) or "settings"
             name = f"{settings.get('provider')}:{settings.get('model')}"
             raise InputError(f"model {name} is not usable: {place}: {fault['msg']}.") from None
 

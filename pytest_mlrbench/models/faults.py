@@ -23,6 +23,8 @@ _PASSING = ("rate_limit", "provider", "timeout", "connection")
 
 #: Characters of what a provider says that are repeated.
 _LONGEST = 300
+#: llama.cpp says with 500 what it will never do: "image input is not supported".
+_NEVER = re.compile(r"\binput is not supported\b")
 #: Google says the wait in the body.
 _DELAY = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
 
@@ -78,7 +80,8 @@ def of_status(name: str, raw: Raw, hide: Hide, key_names: tuple[str, ...]) -> Mo
     """
     status, said = raw.status, raw.text
     words = f"{status} {_phrase(status)}".strip()
-    if status in (401, 403):
+    # Google answers a wrong key with 400.
+    if status in (401, 403) or (status == 400 and "API_KEY_INVALID" in said):
         # Not what it says: some providers repeat the end of the key.
         where = " or ".join(key_names)
         message = f"{name} does not accept the key in {where} ({words})."
@@ -96,7 +99,7 @@ def of_status(name: str, raw: Raw, hide: Hide, key_names: tuple[str, ...]) -> Mo
         )
     if status == 408:
         return ModelFault("timeout", f"{name} took too long: {about}.", status=status)
-    if status >= 500:
+    if status >= 500 and not _NEVER.search(said):
         wait = _asked(raw.headers, said)
         return ModelFault("provider", f"{name} failed: {about}.", status=status, wait=wait)
     return ModelFault("bad_request", f"{name} refuses the request: {about}.", status=status)

@@ -17,18 +17,19 @@ class Slot:
 
     def succeeded(self) -> None:
         """There was an answer."""
-        self._limit._grow()
+        self._limit.grow()
 
     def refused(self) -> None:
         """There were too many requests (429)."""
-        self._limit._shrink(self._window)
+        self._limit.shrink(self._window)
 
 
 class Limit:
     """Additive increase, multiplicative decrease, within one process and one thread.
 
     It grows by one after as many successes as it is high, and halves on a refusal; requests that
-    were under way at that time cannot halve it again.
+    were under way at that time cannot halve it again. For several processes there is
+    :class:`~pytest_mlrbench.models.shared_limits.SharedLimit`.
 
     :param highest: most requests at once.
     :param start: how many at first; null for *highest*.
@@ -40,8 +41,9 @@ class Limit:
         self.highest = highest
         self.current = start or highest
         self.in_flight = 0
-        self._successes = 0
-        self._window = 0
+        self.successes = 0
+        #: How often it was halved.
+        self.window = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @asynccontextmanager
@@ -49,12 +51,31 @@ class Limit:
         """Wait until one more request may be sent; first come, first served."""
         await self._enter()
         try:
-            yield Slot(self, self._window)
+            yield Slot(self, self.window)
         finally:
             self.in_flight -= 1
             self._wake()
 
+    def refresh(self) -> None:
+        """Bring *current* and *window* up to date, where others change them."""
+
+    def grow(self) -> None:
+        """Count a success."""
+        self.successes += 1
+        if self.successes >= self.current:
+            self.successes = 0
+            self.current = min(self.highest, self.current + 1)
+
+    def shrink(self, window: int) -> None:
+        """Halve, because a request was refused that was sent in *window*."""
+        if window != self.window:
+            return
+        self.window += 1
+        self.successes = 0
+        self.current = max(1, self.current // 2)
+
     async def _enter(self) -> None:
+        self.refresh()
         if self.in_flight < self.current and not self._waiting:
             self.in_flight += 1
             return
@@ -69,6 +90,8 @@ class Limit:
             raise
 
     def _wake(self) -> None:
+        if self._waiting:
+            self.refresh()
         while self._waiting:
             turn = self._waiting[0]
             if turn.done() or turn.get_loop().is_closed():
@@ -79,16 +102,3 @@ class Limit:
                 turn.set_result(None)
             else:
                 return
-
-    def _grow(self) -> None:
-        self._successes += 1
-        if self._successes >= self.current:
-            self._successes = 0
-            self.current = min(self.highest, self.current + 1)
-
-    def _shrink(self, window: int) -> None:
-        if window != self._window:
-            return
-        self._window += 1
-        self._successes = 0
-        self.current = max(1, self.current // 2)

@@ -77,7 +77,10 @@ class ChatAdapter(OpenAIBase):
             arguments["reasoning_effort"] = wanted.effort
         if wanted.json_schema is not None:
             form, loose = schema_format(wanted.json_schema)
-            arguments["response_format"] = {"type": "json_schema", "json_schema": form}
+            # Not as an argument: the SDK would go through the schema key by key at each call, which
+            # takes a quarter of the time of all it does.
+            whole = {"type": "json_schema", "json_schema": form}
+            arguments["extra_body"] = {"response_format": whole}
             dropped += loose
         return Call(arguments, tuple(dropped))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Self
@@ -43,8 +44,9 @@ class Models:
 
     def __init__(self, retries: Retries | None = None, highest: int = 32) -> None:
         self._retries = retries or Retries()
-        self._highest = highest
-        self._limits: dict[tuple[str, str], Limit] = {}
+        self.highest = highest
+        self._new_limit: Callable[[str], Limit] = lambda place: Limit(highest)
+        self._limits: dict[str, Limit] = {}
         self._clients: dict[
             asyncio.AbstractEventLoop, dict[tuple[ModelConfig, str, str], Client]
         ] = {}
@@ -72,8 +74,21 @@ class Models:
 
     def limit(self, config: ModelConfig) -> Limit:
         """Return the limit that a model shares with all others of its provider and address."""
-        place = (config.provider, config.address)
-        return self._limits.setdefault(place, Limit(self._highest))
+        place = f"{config.provider} {config.address}".strip()
+        if place not in self._limits:
+            self._limits[place] = self._new_limit(place)
+        return self._limits[place]
+
+    def share(self, new_limit: Callable[[str], Limit]) -> None:
+        """Have all limits made anew, by *new_limit*; no call may be under way.
+
+        :param new_limit: takes the name of a provider and address.
+        """
+        self._new_limit = new_limit
+        self._limits = {}
+        for clients in self._clients.values():
+            for place, client in clients.items():
+                clients[place] = replace(client, limit=self.limit(client.config))
 
     async def close(self) -> None:
         """Close the clients of the running loop; those of a closed one have no connections."""
