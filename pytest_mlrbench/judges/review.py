@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from pytest_mlrbench.errors import SystemFault
+from pytest_mlrbench.spent import Spent
 from pytest_mlrbench.suites.rubrics import HIGHEST, LOWEST, Rubric
 from pytest_mlrbench.values import Value
 
@@ -33,6 +34,41 @@ class OverallScored(Scored):
     weaknesses: tuple[str, ...] = ()
 
 
+class JudgeFault(SystemFault):
+    """There is no usable review, though a model was asked; what it said and used is kept.
+
+    :param said: the raw texts of its answers, in order.
+    """
+
+    def __init__(
+        self, cause: str, message: str, *, said: tuple[str, ...] = (), spent: Spent | None = None
+    ) -> None:
+        super().__init__(cause, message)
+        self.said = said
+        self.spent = spent
+
+
+class Hallucination(Value):
+    """One thing in a work that is made up, as a judge sees it.
+
+    :param kind: one of :data:`HALLUCINATIONS`.
+    :param evidence: the words of the work it is about.
+    """
+
+    kind: str
+    description: str
+    evidence: str
+
+
+#: The kinds that the paper's review of hallucinations asks for (arXiv 2505.19955).
+HALLUCINATIONS = (
+    "nonexistent_citation",
+    "hallucinated_methodology",
+    "mathematical_error",
+    "faked_results",
+)
+
+
 class Answer(Value):
     """What a judge said: complete and in range, whatever its spelling was."""
 
@@ -43,6 +79,12 @@ class Answer(Value):
     hallucination_details: str = ""
     #: Keys of the raw answer that the rubric does not know; they are not used.
     ignored: tuple[str, ...] = ()
+    #: Null where it was not asked for.
+    hallucinations: tuple[Hallucination, ...] | None = None
+    #: What the judge was not shown, and parameters that could not be sent.
+    notices: tuple[str, ...] = ()
+    #: Null for a judge that asks no model.
+    spent: Spent | None = None
 
 
 class Review(Value):
@@ -58,6 +100,25 @@ class Review(Value):
     submission_digest: str | None
     answer: Answer
     seconds: float | None = None
+
+
+class UnusableReview(Value):
+    """What a judge said though it gave no review: the content of ``reviews/<judge>.unusable.json``.
+
+    :param said: the raw texts of its answers, in order.
+    """
+
+    case: str
+    judge: str
+    spec: str
+    judge_digest: str
+    rubric: str
+    rubric_digest: str
+    submission_digest: str | None
+    cause: str
+    message: str
+    said: tuple[str, ...]
+    spent: Spent | None
 
 
 def read_json(path: Path) -> Any:

@@ -5,21 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.base import Judge
 
-FORMS = "checklist, published, replay:DIR, fixture"
+if TYPE_CHECKING:
+    from pytest_mlrbench.run.live import Live
+
+FORMS = "anthropic:MODEL, openai:MODEL, google:MODEL, checklist, published, replay:DIR, fixture"
+#: What the specs of live judges begin with: the providers.
+_LIVE = ("anthropic", "openai", "google")
 _NAMED = re.compile(r"(?P<name>[A-Za-z0-9_-]+)=(?P<spec>.+)", re.DOTALL)
 
 
 def make_judges(
-    specs: Sequence[str], base: Path, stages: Sequence[str], rubrics: Path | None = None
+    specs: Sequence[str],
+    base: Path,
+    stages: Sequence[str],
+    rubrics: Path | None = None,
+    live: Live | None = None,
 ) -> list[Judge]:
     """Return the judges of *specs*, each ``[NAME=]SPEC``; one spec may stand for several.
 
     :param base: the folder that relative paths in a spec are relative to.
     :param rubrics: a folder whose rubrics replace the shipped ones of the same name.
+    :param live: gives the models of those judges that ask one.
     :raises InputError: a malformed spec, two judges with one id, or judges of different rubrics.
     """
     judges: list[Judge] = []
@@ -28,7 +39,10 @@ def make_judges(
         name, spec = (match["name"], match["spec"]) if match else ("", text)
         if not re.fullmatch(r"[a-z0-9_-]*", name):
             raise InputError(f"judge {text!r}: the name must be small letters, digits, '_' or '-'.")
-        judges += _make(spec, name, base, stages, rubrics)
+        if spec.partition(":")[0] in _LIVE and live:
+            judges.append(_live(spec, name, stages, rubrics, live))
+        else:
+            judges += _make(spec, name, base, stages, rubrics)
     ids = [judge.id for judge in judges]
     if twice := sorted({one for one in ids if ids.count(one) > 1}):
         raise InputError(
@@ -43,6 +57,16 @@ def make_judges(
                 " run them apart."
             )
     return judges
+
+
+def _live(spec: str, name: str, stages: Sequence[str], rubrics: Path | None, live: Live) -> Judge:
+    from pytest_mlrbench.judges.llm import LLMJudge
+
+    config = live.model(spec, images=live.shows_images)
+    slug = re.sub(r"[^a-z0-9_]+", "-", spec.lower()).strip("-")
+    return LLMJudge(
+        name or slug, spec, config, live.calls, rubrics, hallucination=live.options.hallucination
+    )
 
 
 def _make(
