@@ -25,6 +25,7 @@ class PublishedAgent:
 
     needs_inputs = False
     has_files = False
+    waits = True
 
     def __init__(self, spec: str) -> None:
         self.spec = spec
@@ -66,6 +67,7 @@ class ReplayAgent:
 
     needs_inputs = False
     has_files = True
+    waits = True
 
     def __init__(self, spec: str, base: Path) -> None:
         self.spec = spec
@@ -125,10 +127,18 @@ class ReplayAgent:
         files = self._files(case)
         if not files:
             raise SystemFault(MISSING, f"{self.spec} has no finished output for {case.name}.")
-        for name, source in files.items():
-            target = work.workspace / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+        _copy(files, work.workspace)
+        if self.run_folder:
+            # Judges take the inputs from where no agent could rewrite them.
+            inputs = self._stored(case) / "inputs"
+            _copy(dict(digests.walk(inputs)), work.workspace.with_name("inputs"))
+
+
+def _copy(files: Mapping[str, Path], folder: Path) -> None:
+    for name, source in files.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
 
 
 def _need_one(spec: str, cases: Sequence[Case], found: Sequence[Case]) -> None:

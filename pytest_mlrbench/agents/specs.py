@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.errors import InputError
 
+if TYPE_CHECKING:
+    from pytest_mlrbench.run.live import Live
+
 FORMS = (
-    "reference, null, parrot, fabricator, cmd:COMMAND, py:module:callable, replay:DIR[#SYSTEM],"
-    " published:SYSTEM, fixture"
+    "scaffold:PROVIDER/MODEL, reference, null, parrot, fabricator, cmd:COMMAND,"
+    " py:module:callable, replay:DIR[#SYSTEM], published:SYSTEM, fixture"
 )
 
 
-def make_agent(spec: str, base: Path) -> Agent:
+def make_agent(spec: str, base: Path, live: Live | None = None) -> Agent:
     """Return the agent *spec* stands for.
 
     :param base: the folder that relative paths in *spec* are relative to.
+    :param live: gives the model of an agent that asks one.
     :raises InputError: a malformed spec, or an agent that is not there.
     """
     kind, _, rest = spec.partition(":")
@@ -29,6 +34,8 @@ def make_agent(spec: str, base: Path) -> Agent:
         from pytest_mlrbench.agents.command import ReferenceAgent
 
         return ReferenceAgent(spec, base)
+    if rest.strip() and kind == "scaffold" and live:
+        return _scaffold(spec, base, live)
     if rest.strip() and kind in ("cmd", "py"):
         from pytest_mlrbench.agents.command import CommandAgent, PythonAgent
 
@@ -38,3 +45,17 @@ def make_agent(spec: str, base: Path) -> Agent:
 
         return ReplayAgent(spec, base) if kind == "replay" else PublishedAgent(spec)
     raise InputError(f"there is no agent {spec!r}: an agent is one of {FORMS}.")
+
+
+def _scaffold(spec: str, base: Path, live: Live) -> Agent:
+    from pytest_mlrbench.agents.scaffold import ScaffoldAgent, model_of
+
+    coder = live.options.coder if live.runs_experiments else ""
+    return ScaffoldAgent(
+        spec,
+        base,
+        live.model(model_of(spec), images=live.shows_images),
+        live.calls,
+        search=live.options.search,
+        coder=make_agent(coder, live.options.bases["coder"]) if coder else None,
+    )
