@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from pytest_mlrbench.judges.review import Review
+from pytest_mlrbench.judges.review import Review, UnusableReview
 from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.run.folder import JournalLine
 from pytest_mlrbench.run.record import RunRecord
@@ -26,6 +26,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "journal-line": JournalLine,
     "submission": SubmissionRecord,
     "review": Review,
+    "unusable-review": UnusableReview,
     "result": CaseResult,
     "report": Report,
 }

@@ -12,11 +12,11 @@ from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.report.properties import properties
 from pytest_mlrbench.report.terminal import summary_lines
+from pytest_mlrbench.run.crash import crashed
 from pytest_mlrbench.run.folder import RunFolder, read_model, write_json
 from pytest_mlrbench.run.record import RunRecord
-from pytest_mlrbench.run.result import CaseResult, FaultRecord
-from pytest_mlrbench.sandbox.local import reap
 from pytest_mlrbench.session import ActiveRun
+from pytest_mlrbench.watching import Watching
 
 #: What xdist calls the phase in which a worker has died.
 CRASH = "???"
@@ -33,8 +33,13 @@ class Controller(ActiveRun):
         self.session_cases: set[str] = set()
         #: What went wrong at the end, to be printed last.
         self.said: list[str] = []
+        self.watching = Watching(config, self.plan, self._under_way)
+        config.pluginmanager.register(self.watching, "mlrbench-watching")
         self.seconds: dict[str, float] = {}
+        if self.plan.options.estimate:
+            config.option.dist = "no"  # nothing is run, so there is nothing to spread
         self.on_demand = config.getoption("dist", "no") == "load"
+        self.concurrency = self._concurrency()
         if config.getoption("dist", "no") == "each":
             raise pytest.UsageError(
                 "--dist=each would run every case in every worker: leave it out."
@@ -46,6 +51,8 @@ class Controller(ActiveRun):
         looking = ("collectonly", "setupplan", "showfixtures", "show_fixtures_per_test")
         if any(getattr(config.option, name, False) for name in looking):
             return
+        if self.plan.options.estimate:
+            return
         target = self.plan.options.json
         if target and (target.is_dir() or (target.parent.exists() and not target.parent.is_dir())):
             raise pytest.UsageError(f"--mlr-json {target} cannot be written: name a file.")
@@ -55,6 +62,23 @@ class Controller(ActiveRun):
         except InputError as error:
             raise pytest.UsageError(str(error)) from None
         config.add_cleanup(self._leave_folder)
+
+    def _concurrency(self) -> int:
+        """How many cases to have under way at once in this process.
+
+        :raises pytest.UsageError: the user wants several where there can be only one.
+        """
+        given, option = self.plan.options.concurrency, self.config.option
+        alone = {
+            "-n, where every worker has one case at a time": getattr(option, "dist", "no") != "no",
+            "-x or --maxfail, which let no case begin before the last has ended": option.maxfail,
+        }
+        why = next((words for words, holds in alone.items() if holds), "")
+        if why and (given or 1) > 1:
+            raise pytest.UsageError(
+                f"--mlr-concurrency={given} does not go with {why}: leave one of them out."
+            )
+        return 1 if why else given or self.plan.concurrency
 
     def _open_folder(self) -> RunFolder:
         options = self.plan.options
@@ -74,6 +98,7 @@ class Controller(ActiveRun):
                     f"run {folder.run_id} was not written by this version: leave out --mlr-resume."
                 )
             write_json(folder.path / "run.json", RunRecord.of(folder.run_id, self.plan, earlier))
+            self.plan.live.share(folder.path, 1)
         except InputError:
             folder.release()
             raise
@@ -97,6 +122,7 @@ class Controller(ActiveRun):
         self.session_cases = set(tests)
         if self.folder and tests:
             self.folder.select(tests)
+            self.watching.begin(self.folder, self.session_cases)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -125,6 +151,14 @@ class Controller(ActiveRun):
         self.session_cases = {names[test] for test in ids if test in names}
         if not self.session_cases:
             self.refuse_empty()
+        self.watching.begin(self.folder, self.session_cases)
+
+    def pytest_runtestloop(self) -> bool | None:
+        """An estimate takes the place of the run."""
+        if not self.plan.options.estimate:
+            return None
+        self.watching.estimate(self.cases)
+        return True
 
     # Reports
 
@@ -158,41 +192,10 @@ class Controller(ActiveRun):
         name = {test: name for name, test in self.folder.selection().items()}.get(crashitem)
         if name is None:
             return
-        result = self._crashed(self.folder, name)
+        result = crashed(self.folder, self.plan, name)
         report.user_properties = list(
             properties(result, resumed=False, artifacts=self.folder.shown(result))
         )
-
-    def _crashed(self, folder: RunFolder, name: str) -> CaseResult:
-        case = next(case for case in self.plan.cases if case.name == name)
-        path = folder.case_folder(case.stage, case.task.id, case.repeat)
-        reap(path / "submission")
-        if (finished := read_model(path / "result.json", CaseResult)) is not None:
-            return finished
-        result = CaseResult(
-            case=name,
-            suite=case.suite,
-            stage=case.stage,
-            task=case.task.id,
-            repeat=case.repeat,
-            suite_digest=self.plan.suite.digest,
-            agent=self.plan.options.agent,
-            agent_digest=None,
-            rubric=self.plan.rubrics[case.stage].name,
-            verdict="not_measured",
-            fault=FaultRecord(
-                blame="system",
-                cause="worker_crash",
-                message="the worker process died in this case.",
-            ),
-            artifacts=path.relative_to(folder.path).as_posix(),
-            attempts=folder.attempts(path),
-            submission_digest=None,
-            submission_stamp=None,
-            key={},
-        )
-        folder.record(result)
-        return result
 
     @cached_property
     def report(self) -> Report:
@@ -237,6 +240,8 @@ class Controller(ActiveRun):
         session = self.seen if self.plan.options.resume else None
         for line in summary_lines(report, self.reused, session):
             terminalreporter.write_line(line)
+        if cut := self.plan.live.cut_off():
+            terminalreporter.write_line(cut)
         terminalreporter.write_line(f"run folder: {self.folder.shown_path}")
         if self.plan.options.json:
             terminalreporter.write_line(f"JSON report: {self.plan.options.json}")

@@ -12,6 +12,7 @@ from pytest_mlrbench.agents.function import as_agent
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.base import Judge, as_judges
 from pytest_mlrbench.report.properties import properties
+from pytest_mlrbench.run.ahead import Ahead
 from pytest_mlrbench.run.engine import Engine
 from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.plan import FIXTURE
@@ -63,10 +64,13 @@ def mlr_judges(request: pytest.FixtureRequest) -> Sequence[Judge]:
 
 
 @pytest.fixture(scope="session")
-def mlr_runner() -> Iterator[asyncio.Runner]:
+def mlr_runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
     """The event loop of this process: agents and judges run on it, so clients can be kept open."""
     with asyncio.Runner() as runner:
         yield runner
+        # Where a session ends between two tests, as by Ctrl-C, cases begun early would go on now.
+        _cancel_all(runner)
+        runner.run(request.config.stash[ACTIVE].plan.live.close())
 
 
 @pytest.fixture(scope="session")
@@ -102,6 +106,7 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
         timeout=options.timeout,
         resuming=bool(options.resume),
         rerun=options.rerun,
+        stopped=plan.live.stopped,
     )
     if options.resume and not hasattr(request.config, "workerinput"):
         # A worker does not know which of the cases it will be given.
@@ -109,18 +114,22 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
     return engine
 
 
-def _run(runner: asyncio.Runner, engine: Engine, case: Case) -> CaseResult:
+def _run(runner: asyncio.Runner, ahead: Ahead, case: Case) -> CaseResult:
     try:
-        return runner.run(engine.measure(case))
+        return runner.run(ahead.measure(case))
     except BaseException:
         # As from a plugin's time limit: what was begun must not go on beside the next case.
-        loop = runner.get_loop()
-        tasks = asyncio.all_tasks(loop)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            loop.run_until_complete(asyncio.wait(tasks, timeout=10))
+        _cancel_all(runner)
         raise
+
+
+def _cancel_all(runner: asyncio.Runner) -> None:
+    loop = runner.get_loop()
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks, timeout=10))
 
 
 @pytest.fixture
@@ -130,9 +139,8 @@ def mlr_result(
     mlr_engine: Engine,
 ) -> CaseResult:
     """The result of the case: the agent has run and the judges have scored, or it is an error."""
-    result = mlr_engine.recall(mlr_case) or _run(
-        request.getfixturevalue("mlr_runner"), mlr_engine, mlr_case
-    )
+    ahead = request.config.stash[ACTIVE].ahead(mlr_engine)
+    result = ahead.recall(mlr_case) or _run(request.getfixturevalue("mlr_runner"), ahead, mlr_case)
     folder, node = mlr_engine.folder, request.node
     resumed = mlr_case.name in folder.reused
     # In place of those of an earlier try, where a plugin has run the test again.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mlrbench.resources import shipped, user_path
+from pytest_mlrbench.option_values import above, checkout, rubrics_in, seconds, under
 
 if TYPE_CHECKING:
     from pytest_mlrbench.suites.choice import Choice
@@ -29,15 +29,39 @@ _BOTH = (
     ("repeats", "int", "how often each task is answered (default: 1)"),
     ("agent", "string", "who answers (default: reference)"),
     ("agent-version", "string", "a version of the agent, to be recorded and compared on resume"),
+    ("coder", "string", "who runs the experiments of a scaffold agent, as cmd:COMMAND"),
+    (
+        "search",
+        "string",
+        "where a scaffold agent looks for literature: openalex (default: nowhere)",
+    ),
     ("judge", "linelist", "[NAME=]SPEC of a judge; repeat for a panel (default: checklist)"),
     ("threshold", "linelist", "[stage:]NAME OP NUMBER; repeat for several (default: overall>=6.0)"),
     ("out", "string", "folder of the run folders (default: .mlrbench/runs)"),
     ("timeout", "string", "time an agent has for a case, as 90, 90s, 15m or 8h"),
+    ("model", "linelist", "PROVIDER:MODEL key=value …, e.g. base_url=…; repeat for several"),
+    ("hallucination", "bool", "have live judges also look for made-up citations, results, …"),
+    ("concurrency", "int", "how many cases are under way at once in one process"),
+    ("max-cost", "float", "most US dollars the run may spend on models"),
+    ("max-tokens", "int", "most tokens the run may use, of prompts and answers"),
     ("rubrics", "string", "folder with rubrics of your own, used in place of those shipped"),
 )
-_REPEATABLE = ("judge", "threshold")
+_REPEATABLE = ("judge", "threshold", "model")
 _WORDS = ("tasks", "category", "conference", "year")
+_NUMBERS = {"int": int, "float": float}
 _LISTS = (*_WORDS, *_REPEATABLE)
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """What was said of models that are asked while the run goes on, and of their price."""
+
+    model: tuple[str, ...] = ()
+    preflight: bool = True
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    record: Path | None = None
+    replay: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -51,11 +75,17 @@ class Options:
     repeats: int
     agent: str
     agent_version: str
+    coder: str
+    search: str
     judge: tuple[str, ...]
     threshold: tuple[str, ...]
     out: Path
     timeout: float | None
     rubrics: Path | None
+    hallucination: bool
+    concurrency: int | None
+    live: LiveOptions
+    estimate: bool
     resume: str
     rerun: str
     json: Path | None
@@ -85,15 +115,29 @@ def add_options(parser: pytest.Parser) -> None:
         help="with --mlr-resume: run cases again that were not measured, or also those that failed",
     )
     group.addoption("--mlr-json", metavar="FILE", help="write the results as JSON")
+    group.addoption(
+        "--mlr-estimate",
+        action="store_true",
+        help="print the calls, tokens and money the run would take, and end",
+    )
+    group.addoption(
+        "--mlr-no-preflight",
+        action="store_true",
+        help="do not ask every model a small question before the first case",
+    )
+    group.addoption("--mlr-record", metavar="DIR", help="keep every call to a model in DIR")
+    group.addoption(
+        "--mlr-replay-calls", metavar="DIR", help="answer calls to models from DIR, and ask nobody"
+    )
     for name, kind, text in _BOTH:
         ini = "mlr_" + name.replace("-", "_")
-        extra: dict[str, Any] = {"type": int} if kind == "int" else {}
+        extra: dict[str, Any] = {"type": _NUMBERS[kind]} if kind in _NUMBERS else {}
         if name in _REPEATABLE:
             extra = {"action": "append"}
         if kind == "bool":
             extra = {"action": "store_true", "default": None}
         else:
-            extra["metavar"] = "N" if kind == "int" else name.upper().replace("-", "_")
+            extra["metavar"] = "N" if kind in _NUMBERS else name.upper().replace("-", "_")
         group.addoption(f"--mlr-{name}", help=f"{text}; ini: {ini}", **extra)
         parser.addini(ini, text, type=kind, default=None)  # type: ignore[arg-type]
 
@@ -131,7 +175,7 @@ def read_options(config: pytest.Config) -> Options:
     return Options(
         stage=config.getoption("mlr_stage"),
         suite=values["suite"] or "mini",
-        tasks_dir=_tasks_dir(bases["tasks-dir"], values["tasks_dir"]),
+        tasks_dir=checkout(bases["tasks-dir"], values["tasks_dir"]),
         choice=Choice(
             **{name: values[name] for name in _WORDS},
             distinct=bool(values["distinct"]),
@@ -143,14 +187,27 @@ def read_options(config: pytest.Config) -> Options:
         repeats=1 if values["repeats"] is None else values["repeats"],
         agent=(values["agent"] or "reference").strip(),
         agent_version=values["agent_version"] or "",
+        coder=(values["coder"] or "").strip(),
+        search=(values["search"] or "").strip(),
         judge=tuple(values["judge"]) or ("checklist",),
         threshold=tuple(values["threshold"]),
         out=bases["out"] / values["out"] if values["out"] else config.rootpath / ".mlrbench/runs",
-        timeout=_seconds(values["timeout"]) if values["timeout"] else None,
-        rubrics=_folder(bases["rubrics"], values["rubrics"]),
+        timeout=seconds(values["timeout"]) if values["timeout"] else None,
+        rubrics=rubrics_in(bases["rubrics"], values["rubrics"]),
+        hallucination=bool(values["hallucination"]),
+        concurrency=above(0, "concurrency", values["concurrency"]),
+        live=LiveOptions(
+            model=tuple(values["model"]),
+            preflight=not config.getoption("mlr_no_preflight"),
+            max_cost=above(0, "max-cost", values["max_cost"]),
+            max_tokens=above(0, "max-tokens", values["max_tokens"]),
+            record=under(start, config.getoption("mlr_record")),
+            replay=under(start, config.getoption("mlr_replay_calls")),
+        ),
+        estimate=config.getoption("mlr_estimate"),
         resume=config.getoption("mlr_resume") or "",
         rerun=config.getoption("mlr_rerun") or "",
-        json=start / json_file if json_file else None,
+        json=under(start, json_file),
         bases=bases,
     )
 
@@ -161,45 +218,3 @@ def _from_ini(config: pytest.Config, key: str, kind: str) -> Any:
     except (TypeError, ValueError, pytest.UsageError) as error:
         what = "must be a whole number" if kind == "int" else "cannot be read"
         raise pytest.UsageError(f"{key} in {config.inipath} {what}: {error}.") from None
-
-
-def _seconds(text: str) -> float:
-    unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:].lower())
-    number = text[:-1] if unit else text
-    try:
-        seconds = float(number) * (unit or 1)
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds < float("inf"):
-        raise pytest.UsageError(
-            f"--mlr-timeout {text!r} must be a time above 0, as 90, 90s, 15m or 8h."
-        )
-    return seconds
-
-
-def _tasks_dir(base: Path, name: str | None) -> Path | None:
-    if not name:
-        return None
-    folder = user_path(base, name)
-    if not (folder / "tasks").is_dir():
-        raise pytest.UsageError(
-            f"--mlr-tasks-dir: {folder} is no checkout of the published repository: it has no"
-            " folder tasks."
-        )
-    return folder
-
-
-def _folder(base: Path, name: str | None) -> Path | None:
-    if not name:
-        return None
-    if not (base / name).is_dir():
-        raise pytest.UsageError(f"--mlr-rubrics: there is no folder {base / name}.")
-    known = {path.name for path in shipped("rubrics").glob("*.yaml")}
-    given = {path.name for path in (base / name).iterdir()}
-    if not given or given - known:
-        odd = ", ".join(sorted(given - known)) or "nothing"
-        raise pytest.UsageError(
-            f"--mlr-rubrics: {base / name} holds {odd}; rubrics are called"
-            f" {', '.join(sorted(known))}."
-        )
-    return base / name

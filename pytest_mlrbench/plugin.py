@@ -14,8 +14,11 @@ import pytest
 
 from pytest_mlrbench.options import add_options
 from pytest_mlrbench.resources import shipped
+from pytest_mlrbench.stub.fixture import mlr_stub_provider
 from pytest_mlrbench.suites.stages import STAGES
 
+#: Fixtures for everybody's tests, with or without a run of ours.
+__all__ = ["mlr_stub_provider"]
 #: What the id of a run looks like.
 _RUN = re.compile(r"\d{8}T\d{9}Z-[0-9a-f]{4}")
 

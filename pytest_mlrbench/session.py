@@ -19,6 +19,8 @@ from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.options import read_options
 from pytest_mlrbench.report.table import explain, status
 from pytest_mlrbench.resources import is_installed, shipped
+from pytest_mlrbench.run.ahead import Ahead
+from pytest_mlrbench.run.engine import Engine
 from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.plan import Plan
 from pytest_mlrbench.suites.select import Case
@@ -38,8 +40,12 @@ class ActiveRun(ABC):
         self.config = config
         #: Which of the options "agent" and "judge" the fixtures in force have asked for.
         self.wrapped: set[str] = set()
-        #: The cases that were collected.
+        #: The cases that were collected, and those of them that may run before their test.
         self.cases: list[Case] = []
+        self.early: list[Case] = []
+        #: How many cases this process may have under way at once.
+        self.concurrency = 1
+        self._ahead: Ahead | None = None
         try:
             self.plan = Plan.make(read_options(config))
         except InputError as error:
@@ -130,6 +136,8 @@ class ActiveRun(ABC):
                     return
                 tests[case.name] = item.nodeid
                 self.cases.append(case)
+                if _may_run_early(item):
+                    self.early.append(case)
         self.collected(session, tests)
         # What is there now stays to the end: looking through it for garbage again and again takes
         # a tenth of the time of a resumed run of a thousand cases.
@@ -138,6 +146,15 @@ class ActiveRun(ABC):
     def pytest_unconfigure(self) -> None:
         """Leave this process as it was found."""
         gc.unfreeze()
+
+    def ahead(self, engine: Engine) -> Ahead:
+        """Return what has *engine* measure several cases at once."""
+        if self._ahead is None or self._ahead.engine is not engine:
+            self._ahead = Ahead(engine, self.early, self.concurrency)
+        return self._ahead
+
+    def _under_way(self) -> int:
+        return self._ahead.under_way if self._ahead else 0
 
     @abstractmethod
     def collected(self, session: pytest.Session, tests: dict[str, str]) -> None:
@@ -218,6 +235,18 @@ def case_of(item: pytest.Item) -> Case | None:
     callspec = getattr(item, "callspec", None)
     case = callspec.params.get(PARAMETER) if callspec else None
     return case if isinstance(case, Case) else None
+
+
+def _may_run_early(item: pytest.Item) -> bool:
+    """Whether a case may be measured before its test: nothing of the user's could prevent it."""
+    marked = any(next(item.iter_markers(name), None) for name in ("skip", "skipif", "xfail"))
+    defined = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
+    ours = all(
+        found[-1].func.__module__ == fixtures.__name__
+        for name, found in defined.items()
+        if name in ("mlr_result", "mlr_engine", "mlr_runner")
+    )
+    return ours and not marked
 
 
 def _stage_of(function: Any) -> str | None:

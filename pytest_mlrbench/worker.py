@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pytest
 
@@ -18,15 +19,14 @@ class Worker(ActiveRun):
 
     def __init__(self, config: pytest.Config) -> None:
         super().__init__(config)
-        given: dict[str, object] = config.workerinput  # type: ignore[attr-defined]
+        given: dict[str, Any] = config.workerinput  # type: ignore[attr-defined]
         self.on_demand = bool(given["mlr_on_demand"])
-        seconds = given["mlr_seconds"]
-        assert isinstance(seconds, dict)
-        self.seconds: dict[str, float] = seconds
+        self.seconds: dict[str, float] = given["mlr_seconds"]
         if given["mlr_run"]:
-            self.folder = RunFolder(Path(str(given["mlr_run"])))
+            self.folder = RunFolder(Path(given["mlr_run"]))
             self.folder.acquire(alone=False)
             config.add_cleanup(self.folder.release)
+            self.plan.live.share(self.folder.path, int(given["workercount"]))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

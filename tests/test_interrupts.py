@@ -52,7 +52,8 @@ class Session:
         self._output = (path / "output").open("w+")
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "pytest", *WITHOUT, "test_mlr.py", "--mlr-stage=idea"),
+                *(sys.executable, "-X", "faulthandler", "-m", "pytest", *WITHOUT),
+                *("test_mlr.py", "--mlr-stage=idea"),
                 *("--mlr-threshold=overall>=1", "--junitxml=junit.xml", *options),
             ],
             cwd=path,
@@ -60,10 +61,17 @@ class Session:
             stdout=self._output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            # Ignored where a shell runs the tests in the background, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
-    def wait(self, seconds: float = 40) -> int:
-        code = self.process.wait(seconds)
+    def wait(self, seconds: float = 60) -> int:
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)  # has it print where each thread is
+            self.process.wait(20)
+            raise AssertionError(f"it did not end within {seconds} s:\n{self.output}") from None
         self._output.close()
         return code
 
@@ -77,8 +85,7 @@ class Session:
 
     def end(self) -> None:
         """End what is left of it."""
-        for process in processes_of(self.path):
-            process.kill()
+        kill_all(self.path)
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(20)
@@ -90,11 +97,18 @@ def processes_of(path: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
-            if process.environ().get("CALLS") == str(path / "calls"):
+            ours = process.environ().get("CALLS") == str(path / "calls")
+            if ours and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
         except (psutil.Error, OSError):
             continue
-    return [p for p in found if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    return found
+
+
+def kill_all(path: Path) -> None:
+    for process in processes_of(path):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def agents_of(path: Path) -> list[psutil.Process]:
@@ -128,8 +142,7 @@ def repository(tmp_path: Path) -> Iterator[Path]:
         },
     )
     yield tmp_path
-    for process in processes_of(tmp_path):
-        process.kill()
+    kill_all(tmp_path)
 
 
 def start(path: Path, *options: str) -> Session:
@@ -215,7 +228,7 @@ def test_an_interrupted_session_keeps_ends_and_reports(
     try:
         until(lambda: first_two_finished(repository))
         session.process.send_signal(number)
-        assert session.wait(60) == 2
+        assert session.wait(90) == 2
     finally:
         session.end()
     assert agents_of(repository) == []
@@ -237,7 +250,7 @@ def test_ctrl_c_in_a_terminal_reaches_the_workers_too(repository: Path) -> None:
     try:
         until(lambda: first_two_finished(repository))
         os.killpg(session.process.pid, signal.SIGINT)
-        assert session.wait(60) == 2
+        assert session.wait(90) == 2
     finally:
         session.end()
     assert agents_of(repository) == []
@@ -254,7 +267,7 @@ def test_a_second_signal_does_not_leave_agents_behind(repository: Path) -> None:
         session.process.send_signal(signal.SIGTERM)
         time.sleep(0.1)
         session.process.send_signal(signal.SIGTERM)
-        assert session.wait(60) == 2
+        assert session.wait(90) == 2
     finally:
         left = agents_of(repository)
         session.end()

@@ -64,7 +64,9 @@ def test_a_judge_that_backs_out_leaves_the_case_unmeasured(
     assert repo.report.summary[0].not_measured_causes == {cause: 2}
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["serial", "workers"])
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.slow)], ids=["serial", "workers"]
+)
 @pytest.mark.parametrize("mark", ["skip", "xfail(run=False)"])
 def test_a_mark_does_not_make_unmeasured_cases_green(
     repo: Repository, mark: str, workers: tuple[str, ...]

@@ -37,6 +37,8 @@ def test_the_wheel_holds_the_shipped_folders_and_the_entry_points(wheel: Path) -
         "schemas/result.schema.json",
         "agents/reference/plans/calibration_digits/paper.md",
         "agents/fabricated/paper.md",
+        "agents/prompts/paper.md",
+        "judges/prompts/review.md",
     ):
         assert f"pytest_mlrbench/{name}" in names
     assert not [name for name in names if "/tests/" in name or name.endswith(".pyc")]

@@ -280,7 +280,9 @@ def test_only_the_demonstration_calls_itself_one(repo: Repository) -> None:
 # JSON
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["serial", "workers"])
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.slow)], ids=["serial", "workers"]
+)
 def test_the_json_report_holds_what_the_run_folder_holds(
     repo: Repository, workers: tuple[str, ...]
 ) -> None:
@@ -301,7 +303,9 @@ def test_the_json_report_names_the_cases_that_were_not_run(repo: Repository) -> 
 # Warnings
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["serial", "workers"])
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.slow)], ids=["serial", "workers"]
+)
 def test_a_run_gives_no_warning(repo: Repository, workers: tuple[str, ...]) -> None:
     result = repo.spawn(
         "-W", "error", "--mlr-stage=idea", "--mlr-limit=2", "--mlr-threshold=overall>=1", *workers

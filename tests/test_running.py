@@ -103,6 +103,20 @@ def test_without_a_stage_nothing_heavy_is_imported(repo: Repository) -> None:
     repo.spawn(*plain).assert_outcomes(passed=1)
 
 
+def test_an_offline_run_imports_no_sdk(repo: Repository) -> None:
+    repo.lay(
+        {
+            "conftest.py": "import sys\n\n"
+            "def pytest_unconfigure():\n"
+            "    sdks = {'anthropic', 'openai', 'google.genai', 'genai_prices', 'tenacity'}\n"
+            "    print('imported:', sorted(sdks & set(sys.modules)))\n"
+        }
+    )
+    repo.set_addopts("-p no:randomly -p no:asyncio -p no:anyio")
+    result = repo.spawn("--mlr-stage=idea", "--mlr-agent=parrot", "--mlr-limit=1")
+    result.stdout.fnmatch_lines(["imported: []"])
+
+
 @pytest.mark.parametrize("options", [(), ("--strict-markers",), ("-W", "error")])
 def test_without_a_stage_a_module_with_our_tests_is_left_out(
     repo: Repository, options: tuple[str, ...]
@@ -154,7 +168,9 @@ def test_a_deselected_test_is_not_part_of_the_denominator(repo: Repository) -> N
     assert repo.report.summary[0].selected == 9
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["serial", "workers"])
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.slow)], ids=["serial", "workers"]
+)
 def test_stopping_at_the_first_failure_counts_the_rest_as_not_run(
     repo: Repository, workers: tuple[str, ...]
 ) -> None:
@@ -198,7 +214,9 @@ def test_an_id_is_the_same_whatever_was_named(repo: Repository) -> None:
         assert ids(repo.measure("-c", "pytest.ini", "--collect-only", "-q", *path)) == EVERY
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["serial", "workers"])
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.slow)], ids=["serial", "workers"]
+)
 def test_an_id_can_be_pasted_back(repo: Repository, workers: tuple[str, ...]) -> None:
     pasted = [SHORT.format("wsl"), SHORT.format("scsl")]
     result = repo.measure("-v", *workers, *pasted)

@@ -202,6 +202,7 @@ def test_few_cases(bench: Bench, number: int) -> None:
     assert "idle" not in out
 
 
+@pytest.mark.slow
 def test_no_case(bench: Bench) -> None:
     bench.tasks(short(2))
     out = bench.run("-n", "2", "-k", "nothing", code=4)

@@ -266,7 +266,9 @@ def test_a_fixture_does_not_take_an_agents_place_unsaid(repo: Repository) -> Non
 # Judges
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["serial", "workers"])
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.slow)], ids=["serial", "workers"]
+)
 def test_a_fixture_gives_the_judges(repo: Repository, workers: tuple[str, ...]) -> None:
     lay(repo, FUNCTION, JUDGES)
     result = repo.spawn(*OURS, "--mlr-judge=fixture", *workers, ".")

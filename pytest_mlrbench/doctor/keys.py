@@ -9,9 +9,10 @@ from pytest_mlrbench.doctor.probe import Probe, Seen
 
 #: Variables of which one is enough → what the key is good for, where this version uses it.
 KEYS = {
-    ("ANTHROPIC_API_KEY",): "",
-    ("OPENAI_API_KEY",): "",
-    ("GEMINI_API_KEY", "GOOGLE_API_KEY"): "",
+    ("ANTHROPIC_API_KEY",): "Judges and agents by Anthropic's models need it.",
+    ("OPENAI_API_KEY",): "Judges and agents by OpenAI's models need it.",
+    ("GOOGLE_API_KEY", "GEMINI_API_KEY"): "Judges and agents by Google's models need it.",
+    ("OPENALEX_API_KEY",): "Not required: it raises OpenAlex's limit for --mlr-search=openalex.",
     ("GITHUB_TOKEN",): "Not required: it raises GitHub's rate limit for `mlrbench tasks fetch`.",
     ("HF_TOKEN",): "Not required: it raises Hugging Face's rate limit for `mlrbench tasks fetch`.",
 }

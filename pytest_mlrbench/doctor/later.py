@@ -7,13 +7,7 @@ from collections.abc import Mapping
 #: Name of a finding → what a later version does with it. A line goes when that version is this one.
 NOT_USED_YET: Mapping[str, str] = {
     "pandas": "reading results into data frames will need it",
-    "anthropic": "judges and agents by Anthropic's models will need it",
-    "openai": "judges and agents by OpenAI's models will need it",
-    "google-genai": "judges and agents by Google's models will need it",
     "docker": "running agents in containers will need it",
-    "ANTHROPIC_API_KEY": "judges and agents by Anthropic's models will need it",
-    "OPENAI_API_KEY": "judges and agents by OpenAI's models will need it",
-    "GEMINI_API_KEY": "judges and agents by Google's models will need it",
     "engine": "running agents in containers will need it",
     "GPUs": "cases that need one will be lent one",
 }

@@ -20,6 +20,7 @@ _TITLES = {
     "reference": "what the agent 'reference' needs (the extra 'reference')",
     "fetch": "what `mlrbench tasks fetch` needs (the extra 'fetch')",
     "huggingface": "what it needs beside for Hugging Face (the extra 'huggingface')",
+    "models": "what live models need (the extras 'models' and 'pdf')",
     "optional": "optional packages",
     "keys": "keys in the environment (never shown)",
     "machine": "this machine",

@@ -47,12 +47,18 @@ HUGGINGFACE = (
     Package("huggingface_hub", "huggingface_hub", "0.26", "Fetches texts from Hugging Face."),
     Package("pyarrow", "pyarrow", "15", "Reads the texts that come from Hugging Face."),
 )
+MODELS = (
+    Package("anthropic", "anthropic", "2", "Judges and agents by Anthropic's models."),
+    Package(
+        "openai", "openai", "3", "Judges and agents by OpenAI's models, and compatible servers'."
+    ),
+    Package("google-genai", "google.genai", "3", "Judges and agents by Google's models."),
+    Package("genai-prices", "genai_prices", "0.2", "What calls to models cost."),
+    Package("pypdfium2", "pypdfium2", "4.30", "Shows judges papers that are PDFs."),
+)
 OPTIONAL = (
     Package("pytest-asyncio", "pytest_asyncio", "", "Async fixtures of your own."),
     Package("pandas", "pandas", "", ""),
-    Package("anthropic", "anthropic", "", ""),
-    Package("openai", "openai", "", ""),
-    Package("google-genai", "google.genai", "", ""),
     Package("docker", "docker", "", ""),
 )
 
@@ -83,6 +89,7 @@ def probes() -> list[Probe]:
         *(_probe(package, "reference", needed=True) for package in REFERENCE),
         *(_probe(package, "fetch", needed=False) for package in FETCH),
         *(_probe(package, "huggingface", needed=False) for package in HUGGINGFACE),
+        *(_probe(package, "models", needed=False) for package in MODELS),
         *(_probe(package, "optional", needed=False) for package in OPTIONAL),
     ]
 

@@ -6,6 +6,7 @@ The names are a contract. What was not measured has no property: a number is nev
 from __future__ import annotations
 
 from pytest_mlrbench.run.result import CaseResult
+from pytest_mlrbench.spent import Spent
 
 Property = tuple[str, str | int | float | bool]
 
@@ -38,18 +39,35 @@ def properties(result: CaseResult, *, resumed: bool, artifacts: str) -> list[Pro
             (f"mlr.judge.{judge_id}.spec", judge.spec),
             (f"mlr.judge.{judge_id}.overall", judge.overall),
             *((f"mlr.judge.{judge_id}.{name}", score) for name, score in judge.scores.items()),
+            (f"mlr.judge.{judge_id}.kin", judge.kin),
             (f"mlr.judge.{judge_id}.confidence", judge.confidence),
             (f"mlr.judge.{judge_id}.hallucination", judge.hallucination),
+            *(
+                (f"mlr.hallucination.{judge_id}.{kind}", number)
+                for kind, number in (judge.hallucinations or {}).items()
+            ),
         ]
     found += [
         ("mlr.judges.spread", result.spread),
         ("mlr.threshold", "; ".join(check.threshold for check in result.thresholds)),
+        *_spent("agent", result.spent_agent),
+        *_spent("judge", result.spent_judge),
         ("mlr.seconds.agent", _round(result.seconds_agent)),
         ("mlr.seconds.judge", _round(result.seconds_judge)),
         ("mlr.resumed", resumed),
         ("mlr.artifacts", artifacts),
     ]
     return [(name, value) for name, value in found if value is not None]
+
+
+def _spent(role: str, spent: Spent | None) -> list[tuple[str, int | float | None]]:
+    if spent is None:
+        return []
+    return [
+        (f"mlr.tokens.{role}.input", spent.input),
+        (f"mlr.tokens.{role}.output", spent.output),
+        (f"mlr.cost_usd.{role}", spent.cost_usd),
+    ]
 
 
 def _round(seconds: float | None) -> float | None:

@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
+from pydantic import Field
+
 from pytest_mlrbench.run.result import CaseResult
+from pytest_mlrbench.spent import Spent
 from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.values import Record
 
@@ -19,6 +22,17 @@ class JudgeSummary(Record):
 
     reviews: int
     overall_mean: float | None
+
+
+class SpentSummary(Record):
+    """What models used in the cases of a stage: *cases* are those in which they were asked."""
+
+    cases: int
+    calls: int
+    input: int | None
+    output: int | None
+    #: Null where the price of a model is not known.
+    cost_usd: float | None
 
 
 class StageSummary(Record):
@@ -42,6 +56,8 @@ class StageSummary(Record):
     #: Mean over the cases of (highest - lowest judge); null with a single judge.
     spread_mean: float | None
     judges: dict[str, JudgeSummary]
+    #: ``agent`` and ``judge`` → what they used, where models were asked.
+    spent: dict[str, SpentSummary] = Field(default_factory=dict)
 
 
 def summarise(selected: Iterable[str], results: Mapping[str, CaseResult]) -> list[StageSummary]:
@@ -82,7 +98,25 @@ def _stage(stage: str, cases: Sequence[CaseResult | None]) -> StageSummary:
         },
         spread_mean=_mean(spreads),
         judges=_judges(results),
+        spent=_spent(results),
     )
+
+
+def _spent(results: Sequence[CaseResult]) -> dict[str, SpentSummary]:
+    found = {}
+    for role in ("agent", "judge"):
+        parts = [getattr(result, f"spent_{role}") for result in results]
+        known = [part for part in parts if part is not None]
+        if known:
+            total = Spent.total(known)
+            found[role] = SpentSummary(
+                cases=len(known),
+                calls=total.calls,
+                input=total.input,
+                output=total.output,
+                cost_usd=total.cost_usd,
+            )
+    return found
 
 
 def _causes(results: Iterable[CaseResult]) -> dict[str, int]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
+from pytest_mlrbench.judges.kinship import warning
 from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.report.summary import StageSummary
 from pytest_mlrbench.report.table import cause_words
+from pytest_mlrbench.spent import usd
 
 #: Name of the rubric whose scores say nothing about quality.
 CHECKLIST = "checklist"
@@ -37,6 +39,7 @@ def summary_lines(
         for stage in stages
         if not any(r.thresholds for r in report.cases if r.stage == stage.stage) and stage.scored
     ]
+    lines += [f"  {warning(name, related)}" for name, related in run.kin.items()]
     panels = {result.key["judges"] for result in report.cases if "judges" in result.key}
     if len(panels) > 1:
         lines.append(
@@ -100,6 +103,16 @@ def _details(stage: StageSummary) -> list[str]:
             for name, judge in stage.judges.items()
         )
         lines.append(f"  {stage.stage} judges' overall means: {means}")
+    for role, used in stage.spent.items():
+        tokens = " and ".join(
+            f"{'unknown' if number is None else f'{number:,}'} tokens {way}"
+            for way, number in (("in", used.input), ("out", used.output))
+        )
+        cost = "price unknown" if used.cost_usd is None else usd(used.cost_usd)
+        lines.append(
+            f"  {stage.stage} models of the {role}: {used.calls} calls in {used.cases} cases,"
+            f" {tokens}, {cost}"
+        )
     for what, causes in (
         ("failed without a score", stage.failed_causes),
         ("not measured", stage.not_measured_causes),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pytest_mlrbench.agents.base import Agent, Assignment
@@ -13,6 +13,7 @@ from pytest_mlrbench.errors import AgentFault, SystemFault, is_interrupt
 from pytest_mlrbench.run.faults import fault_record, internal_fault
 from pytest_mlrbench.run.folder import write_json
 from pytest_mlrbench.run.submission import SubmissionRecord, check_contract, digest_of, stamp_of
+from pytest_mlrbench.spent import Spent
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.suites.tasks import Input
@@ -38,7 +39,9 @@ async def answer(
     start = time.monotonic()
     digest, files, stamp = None, 0, None
     try:
-        _lay_inputs(inputs, folder / "inputs", workspace)
+        workspace.mkdir(parents=True)
+        lay(inputs, folder / "inputs")  # where no agent can rewrite them
+        lay(inputs, workspace)
         work = Assignment(
             stage=case.stage,
             task_id=case.task.id,
@@ -74,18 +77,25 @@ async def answer(
         stamp=stamp,
         seconds=took,
         fault=None if fault is None else fault_record(fault),
+        spent=spent_by_agent(agent, case),
         key=key,
     )
     write_json(folder / "submission.json", record)
     return record
 
 
-def _lay_inputs(inputs: Mapping[str, Input], pristine: Path, workspace: Path) -> None:
-    workspace.mkdir(parents=True)
+def spent_by_agent(agent: Agent, case: Case) -> Spent | None:
+    """What the agent's calls to models used, if it is one that says so."""
+    spent: Callable[[Case], Spent | None] | None = getattr(agent, "spent", None)
+    return spent(case) if spent else None
+
+
+def lay(inputs: Mapping[str, Input], folder: Path) -> None:
+    """Put *inputs*, path → file or text, into *folder*."""
     for name, source in inputs.items():
-        for target in (pristine / name, workspace / name):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(source, str):
-                target.write_text(source, "utf-8")
-            else:
-                shutil.copyfile(source, target)
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(source, str):
+            target.write_text(source, "utf-8")
+        else:
+            shutil.copyfile(source, target)

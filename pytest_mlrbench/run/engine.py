@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from pytest_mlrbench.errors import SystemFault
 from pytest_mlrbench.judges.base import Judge, Reviewable
 from pytest_mlrbench.judges.panel import combine
 from pytest_mlrbench.run import digests
-from pytest_mlrbench.run.answering import answer
+from pytest_mlrbench.run.answering import answer, lay, spent_by_agent
 from pytest_mlrbench.run.faults import fault_record
 from pytest_mlrbench.run.folder import RunFolder, read_model
 from pytest_mlrbench.run.judging import (
@@ -22,6 +22,7 @@ from pytest_mlrbench.run.judging import (
     panel_fault,
     review_all,
     slowest,
+    spent,
 )
 from pytest_mlrbench.run.result import CaseResult, FaultRecord
 from pytest_mlrbench.run.submission import SubmissionRecord, is_unchanged
@@ -33,7 +34,7 @@ from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.suites.tasks import Input, Suite
 
 #: Causes of results that say nothing about the case, only that it did not come to its end.
-UNFINISHED = frozenset({"interrupted", "worker_crash"})
+UNFINISHED = frozenset({"interrupted", "worker_crash", "budget", "not_started"})
 
 
 @dataclass
@@ -54,6 +55,8 @@ class Engine:
     timeout: float | None = None
     resuming: bool = False
     rerun: str = ""
+    #: Says why no further case may be started; null while one may.
+    stopped: Callable[[], SystemFault | None] = lambda: None
     #: Case name → why a recorded result was not reused.
     _stale: dict[str, str] = field(default_factory=dict)
 
@@ -89,10 +92,17 @@ class Engine:
     async def measure(self, case: Case) -> CaseResult:
         """Run the agent, have the judges score what it left, and record the result."""
         key = self._key(case)
-        submission = await self._submission(case, key)
+        submission = self.stopped() or await self._submission(case, key)
         result = self._verdict(case, await self._judged(case, key, submission))
         self.folder.record(result)
         return result
+
+    def set_aside(self, case: Case) -> None:
+        """Make room for *case* to be begun again after its measuring was cancelled."""
+        folder = self._case_folder(case)
+        if folder.exists():
+            reap(folder / "submission")
+            self.folder.supersede(folder, keeping="steps")
 
     def rubric(self, stage: str) -> Rubric:
         """The one rubric all judges of the run score *stage* by."""
@@ -155,7 +165,10 @@ class Engine:
         if self._keeps(workspace, result, key):
             (folder / "result.json").unlink(missing_ok=True)
         else:
-            self.folder.supersede(folder)
+            # Steps of an agent that did not come to its end are gone on from; where a case has
+            # failed, whoever runs it again wants another answer.
+            unmeasured = result is None or result.verdict == "not_measured"
+            self.folder.supersede(folder, keeping="steps" if unmeasured else "")
 
     def _keeps(
         self, workspace: Path, result: CaseResult | None, key: Mapping[str, str | None]
@@ -184,6 +197,9 @@ class Engine:
             if missing := self.suite.missing_inputs(case.task, STAGES[case.stage]):
                 return SystemFault("no_inputs", f"there is no {', '.join(missing)} to start from.")
             inputs = self.suite.inputs(case.task, STAGES[case.stage])
+        elif self.agent.has_files:
+            # Stored work comes without the task it is about, which judges read.
+            lay(self.suite.inputs(case.task, STAGES["idea"]), folder / "inputs")
         return await answer(
             self.agent, case, inputs, folder, self.timeout, self._submission_key(key)
         )
@@ -193,12 +209,13 @@ class Engine:
     ) -> CaseResult:
         folder = self._case_folder(case)
         reviews: Reviews = {}
-        seconds = digest = stamp = None
+        seconds = digest = stamp = used = None
         if isinstance(submission, SystemFault):
             fault: FaultRecord | None = fault_record(submission)
+            used = spent_by_agent(self.agent, case)
         else:
             seconds, fault = submission.seconds, submission.fault
-            digest, stamp = submission.digest, submission.stamp
+            digest, stamp, used = submission.digest, submission.stamp, submission.spent
             if fault is None:
                 work = Reviewable(case, folder / "submission", submission.digest, self.agent.system)
                 reviews = await review_all(self.judges, work, folder / "reviews")
@@ -219,9 +236,15 @@ class Engine:
             overall=panel.overall if panel else None,
             scores=panel.scores if panel else {},
             spread=panel.spread if panel else None,
-            judges={j.id: judge_record(j, reviews[j.id]) for j in self.judges if j.id in reviews},
+            judges={
+                j.id: judge_record(j, reviews[j.id], self.agent.spec)
+                for j in self.judges
+                if j.id in reviews
+            },
             seconds_agent=seconds,
             seconds_judge=slowest(reviews),
+            spent_agent=used,
+            spent_judge=spent(reviews),
             artifacts=folder.relative_to(self.folder.path).as_posix(),
             attempts=self.folder.attempts(folder),
             rerun_because=self._stale.get(case.name),

@@ -9,6 +9,7 @@
                  inputs/           what the agent was given
                  submission/       its workspace, as it left it
                  agent.log         what it printed
+                 agent_calls.jsonl, steps/   the calls and steps of a scaffold agent
                  submission.json   how it ended
                  reviews/<judge>.json
                  result.json       the case's result
@@ -23,7 +24,7 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -152,13 +153,22 @@ class RunFolder:
 
     def case_folder(self, stage: str, task: str, repeat: int) -> Path:
         """Where everything about one case lies."""
-        return self.path / f"cases/{stage}/{task}/r{repeat}"
+        return self.path / "cases" / stage / task / f"r{repeat}"
 
-    def supersede(self, case: Path) -> None:
-        """Move a case's folder aside, so that the case can be run again and nothing is lost."""
+    def supersede(self, case: Path, *, keeping: str = "") -> None:
+        """Move a case's folder aside, so that the case can be run again and nothing is lost.
+
+        :param keeping: a folder of it that stays where it is.
+        """
+        if not any(path.name != keeping for path in case.iterdir()):
+            return  # it was not begun again since it was moved aside
         aside = self.path / "superseded" / case.relative_to(self.path / "cases")
         aside.mkdir(parents=True, exist_ok=True)
-        case.rename(aside / str(max((int(path.name) for path in aside.iterdir()), default=0) + 1))
+        old = aside / str(max((int(path.name) for path in aside.iterdir()), default=0) + 1)
+        case.rename(old)
+        if keeping and (old / keeping).is_dir():
+            case.mkdir(parents=True)
+            (old / keeping).rename(case / keeping)
 
     def attempts(self, case: Path) -> int:
         """How often the case was started, this time included."""
@@ -239,6 +249,11 @@ class RunFolder:
         """Why a worker has refused the session; empty if none has."""
         path = self.path / "refused"
         return path.read_text("utf-8").strip() if path.exists() else ""
+
+    def holds(self, names: Iterable[str]) -> bool:
+        """Whether all of these cases have a result, be it one that will not stand."""
+        places = (name.rsplit("/", 3)[1:] for name in names)
+        return all((self.path / "cases" / "/".join(p) / "result.json").exists() for p in places)
 
     def results(self) -> dict[str, CaseResult]:
         """The finished cases of the run, by name, in the order of the selection."""

@@ -12,9 +12,12 @@ from pytest_mlrbench.agents.specs import make_agent
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.fetching.verify import check_files
 from pytest_mlrbench.judges.base import Judge
+from pytest_mlrbench.judges.kinship import kin, warning
 from pytest_mlrbench.judges.specs import make_judges
 from pytest_mlrbench.options import Options
+from pytest_mlrbench.run.live import Live
 from pytest_mlrbench.run.thresholds import DEFAULT, Threshold, check_names
+from pytest_mlrbench.spent import usd
 from pytest_mlrbench.suites.choice import select_tasks
 from pytest_mlrbench.suites.loading import load_suite
 from pytest_mlrbench.suites.rubrics import Rubric, stage_rubrics
@@ -24,6 +27,8 @@ from pytest_mlrbench.suites.tasks import Suite, share
 
 #: As ``--mlr-agent`` or ``--mlr-judge``: the user's fixture of that name gives it.
 FIXTURE = "fixture"
+#: How many cases are under way at once where they wait for models and nothing else.
+CONCURRENCY = 16
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ class Plan:
     judges: tuple[Judge, ...]
     thresholds: tuple[Threshold, ...]
     rubrics: Mapping[str, Rubric]
+    live: Live
 
     @classmethod
     def make(cls, options: Options) -> Plan:
@@ -50,12 +56,15 @@ class Plan:
         tasks = select_tasks(suite, options.choice)
         if options.rerun and not options.resume:
             raise InputError("--mlr-rerun runs cases of an earlier run again: add --mlr-resume.")
+        live = Live(options)
         agent = None
         if options.agent != FIXTURE:
-            agent = make_agent(options.agent, options.bases["agent"])
+            agent = make_agent(options.agent, options.bases["agent"], live)
         judges: Sequence[Judge] = ()
         if options.judge != (FIXTURE,):
-            judges = make_judges(options.judge, options.bases["judge"], stages, options.rubrics)
+            judges = make_judges(
+                options.judge, options.bases["judge"], stages, options.rubrics, live
+            )
         if options.rubrics or not judges:  # the user's own are read even where no judge asks
             rubrics = dict(stage_rubrics(options.rubrics))
         if judges:
@@ -63,7 +72,7 @@ class Plan:
         thresholds = tuple(Threshold.parse(text) for text in options.threshold or (DEFAULT,))
         check_names(thresholds, rubrics, stages)
         cases = make_cases(suite, stages, tasks, options.repeats)
-        return cls(options, suite, stages, cases, agent, tuple(judges), thresholds, rubrics)
+        return cls(options, suite, stages, cases, agent, tuple(judges), thresholds, rubrics, live)
 
     def prepare(self) -> None:
         """Check that agent and judges can work; once per run, since it may take a while.
@@ -131,6 +140,14 @@ class Plan:
                 )
 
     @property
+    def concurrency(self) -> int:
+        """How many cases to have under way at once, if the user does not say.
+
+        More than one only where agent and judges but wait for others.
+        """
+        return CONCURRENCY if self.live.models and getattr(self.agent, "waits", False) else 1
+
+    @property
     def demo(self) -> bool:
         """Whether this is the embedded demonstration, whose scores say nothing about an agent."""
         return self.options.agent == "reference" and self.options.judge == ("checklist",)
@@ -154,11 +171,20 @@ class Plan:
         ]
         if self.options.repeats > 1:
             parts.insert(2, f"{self.options.repeats} repeats")
+        limits = self.options.live
+        if self.live.models and limits.max_cost is not None:
+            parts.append(f"at most {usd(limits.max_cost)}")
+        if self.live.models and limits.max_tokens is not None:
+            parts.append(f"at most {limits.max_tokens:,} tokens")
         if self.demo:
             parts.append("DEMO")
         return [
             "mlrbench: " + " · ".join(parts),
             *self._describe_lacking(),
+            *(
+                f"mlrbench: {warning(name, related)}"
+                for name, related in kin(self.options.agent, self.judges).items()
+            ),
             *self._describe_thresholds(),
         ]
 

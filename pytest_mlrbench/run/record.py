@@ -6,8 +6,11 @@ import platform
 import sys
 from datetime import UTC, datetime
 
+from pydantic import Field
+
 import pytest_mlrbench
 from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.judges.kinship import Kinship, kin
 from pytest_mlrbench.run.plan import Plan
 from pytest_mlrbench.suites.choice import Choice
 from pytest_mlrbench.suites.stages import STAGES
@@ -23,6 +26,8 @@ class SuiteRecord(Record):
     tasks: int
     #: Name and number of tasks of the benchmark.
     benchmark: tuple[str, int] | None
+    #: What gets it again, if that is not the name.
+    spec: str = ""
 
 
 class Session(Record):
@@ -44,6 +49,8 @@ class RunRecord(Record):
     agent: str
     agent_version: str
     judges: dict[str, str]
+    #: Judge → how its model is related to the agent's: ``model`` or ``family``.
+    kin: dict[str, Kinship] = Field(default_factory=dict)
     rubrics: dict[str, str]
     thresholds: tuple[str, ...]
     demo: bool
@@ -74,6 +81,8 @@ class RunRecord(Record):
                 digest=plan.suite.digest,
                 tasks=len(plan.suite.tasks),
                 benchmark=plan.suite.benchmark,
+                # A path is to lead there from any folder.
+                spec=f"path:{plan.suite.folder.resolve()}" if ":" in plan.suite.spec else "",
             ),
             selection=options.choice,
             stages=tuple(stage for stage in STAGES if stage in stages),
@@ -81,12 +90,14 @@ class RunRecord(Record):
             agent=options.agent,
             agent_version=options.agent_version,
             judges={judge.id: judge.spec for judge in plan.judges},
+            kin=dict(kin(options.agent, plan.judges)),
             rubrics=(earlier.rubrics if earlier else {}) | rubrics,
             thresholds=tuple(str(threshold) for threshold in plan.thresholds),
             demo=plan.demo,
             versions={
                 "pytest-mlrbench": pytest_mlrbench.__version__,
                 "python": platform.python_version(),
+                **plan.live.versions(),
             },
             sessions=(*(earlier.sessions if earlier else ()), session),
         )

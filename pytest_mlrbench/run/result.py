@@ -9,6 +9,7 @@ from pydantic import Field
 
 from pytest_mlrbench.errors import Blame
 from pytest_mlrbench.run.thresholds import Threshold
+from pytest_mlrbench.spent import Spent
 from pytest_mlrbench.values import Record
 
 Verdict = Literal["pass", "fail", "not_measured"]
@@ -28,8 +29,12 @@ class JudgeRecord(Record):
     spec: str
     overall: int | None = None
     scores: dict[str, int] = Field(default_factory=dict)
+    #: ``model`` or ``family`` where it is the agent's own.
+    kin: str | None = None
     confidence: int | None = None
     hallucination: bool | None = None
+    #: Kind → how many of it the judge's review of hallucinations names; null if not asked.
+    hallucinations: dict[str, int] | None = None
     fault: FaultRecord | None = None
 
 
@@ -66,6 +71,9 @@ class CaseResult(Record):
     thresholds: tuple[ThresholdRecord, ...] = ()
     seconds_agent: float | None = None
     seconds_judge: float | None = None
+    #: What the models asked for it used; null where none was asked.
+    spent_agent: Spent | None = None
+    spent_judge: Spent | None = None
     #: Case folder, relative to the run folder.
     artifacts: str
     #: How often an agent was started for the case in this run folder.

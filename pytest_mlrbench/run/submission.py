@@ -8,11 +8,14 @@ from pathlib import Path
 from pytest_mlrbench.errors import AgentFault
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.result import FaultRecord
+from pytest_mlrbench.spent import Spent
 from pytest_mlrbench.suites.stages import Stage
 from pytest_mlrbench.values import Record
 
 #: Largest text file a judge is asked to read, in bytes.
 TEXT_LIMIT = 2_000_000
+#: Likewise of a PDF.
+PDF_LIMIT = 50_000_000
 
 
 class SubmissionRecord(Record):
@@ -25,6 +28,8 @@ class SubmissionRecord(Record):
     stamp: str | None = None
     seconds: float
     fault: FaultRecord | None
+    #: What the agent's calls to models used, where it is known.
+    spent: Spent | None = None
     #: Named digests of what the submission depends on.
     key: dict[str, str | None]
 
@@ -38,10 +43,20 @@ def check_contract(workspace: Path, stage: Stage) -> None:
         raise AgentFault("unusable_output", "the workspace was replaced by a link.")
     for name in stage.required:
         try:
-            _check_text(workspace, name, stage)
+            if not (name in stage.instead and _is_pdf(workspace, stage.instead[name])):
+                _check_text(workspace, name, stage)
         except OSError as error:
             reason = f"{name} cannot be read: {error.strerror}."
             raise AgentFault("unusable_output", reason) from None
+
+
+def _is_pdf(workspace: Path, name: str) -> bool:
+    """Whether *name* is a PDF that a judge can be given."""
+    path = workspace / name
+    if not path.is_file() or not path.resolve().is_relative_to(workspace.resolve()):
+        return False
+    with path.open("rb") as file:
+        return path.stat().st_size <= PDF_LIMIT and file.read(5) == b"%PDF-"
 
 
 def _check_text(workspace: Path, name: str, stage: Stage) -> None:

@@ -18,6 +18,8 @@ class Stage:
     inputs: tuple[str, ...]
     #: Files the agent must leave: regular, readable, not blank.
     required: tuple[str, ...]
+    #: Required file → another one that will do in its place.
+    instead: Mapping[str, str]
     #: Files that are looked for beside the required ones; their absence costs score, not validity.
     expected: tuple[str, ...]
     #: Text files shown to a judge, in this order, where they exist.
@@ -35,6 +37,7 @@ STAGES: Mapping[str, Stage] = {
             name="idea",
             inputs=("task.md",),
             required=("idea.md",),
+            instead={},
             expected=(),
             shown=("task.md", "idea.md"),
             weight=1,
@@ -44,6 +47,7 @@ STAGES: Mapping[str, Stage] = {
             name="proposal",
             inputs=("task.md", "idea.md", "related_work.md"),
             required=("proposal.md",),
+            instead={},
             expected=(),
             shown=("task.md", "idea.md", "related_work.md", "proposal.md"),
             weight=3,
@@ -53,6 +57,7 @@ STAGES: Mapping[str, Stage] = {
             name="experiment",
             inputs=("task.md", "idea.md", "related_work.md", "proposal.md"),
             required=("results/results.md",),
+            instead={},
             expected=("results/log.txt", "results/claims.json"),
             shown=("task.md", "idea.md", "proposal.md", "results/results.md", "results/log.txt"),
             weight=100,
@@ -62,6 +67,7 @@ STAGES: Mapping[str, Stage] = {
             name="paper",
             inputs=("task.md", "idea.md", "related_work.md", "proposal.md", "results"),
             required=("results/paper.md",),
+            instead={"results/paper.md": "results/paper.pdf"},
             expected=(),
             shown=(
                 "task.md",
@@ -78,6 +84,7 @@ STAGES: Mapping[str, Stage] = {
             name="end_to_end",
             inputs=("task.md",),
             required=("results/paper.md",),
+            instead={"results/paper.md": "results/paper.pdf"},
             expected=("idea.md", "proposal.md", "results/results.md", "results/log.txt"),
             shown=("task.md", "results/results.md", "results/paper.md"),
             weight=120,

@@ -1,0 +1,111 @@
+"""What a run would take, before anything is spent: calls, tokens and money, and what is assumed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_mlrbench.run.plan import Plan
+from pytest_mlrbench.spent import usd
+from pytest_mlrbench.suites.select import Case
+from pytest_mlrbench.suites.stages import STAGES
+
+if TYPE_CHECKING:
+    from pytest_mlrbench.models.config import ModelConfig
+
+#: Characters of a text where it is not here yet: medians of the published runs (201 tasks, 118
+#: ideas, reviews of literature and proposals, 18 reports, 22 logs, 5 papers).
+TYPICAL = {
+    "task.md": 2500,
+    "idea.md": 1500,
+    "related_work.md": 6300,
+    "proposal.md": 10_000,
+    "results/results.md": 3800,
+    "results/log.txt": 3400,
+    "results/paper.md": 18_300,
+}
+#: Code a judge is shown in experiments and end to end, and figures in those and papers.
+CODE, FIGURES = 20_000, 4
+#: Characters of English a token; tokens of an image, of a review, of our rubrics and words.
+PER_TOKEN, IMAGE, REVIEW, RUBRIC = 4, 1600, 1500, 2500
+#: Prompts and answers of the scaffold: stage → calls, tokens in, tokens out.
+SCAFFOLD = {
+    "idea": (1, 1500, 1500),
+    "proposal": (1, 4000, 4000),
+    "experiment": (0, 0, 0),
+    "paper": (1, 15_000, 8000),
+    "end_to_end": (3, 20_000, 14_000),
+}
+
+
+@dataclass
+class _Sum:
+    calls: int = 0
+    input: int = 0
+    output: int = 0
+
+    def add(self, calls: int, tokens_in: int, tokens_out: int) -> None:
+        self.calls += calls
+        self.input += tokens_in
+        self.output += tokens_out
+
+
+def estimate(plan: Plan, cases: Sequence[Case]) -> list[str]:
+    """Return lines for people: what measuring *cases* from nothing would take."""
+    sums: dict[ModelConfig, _Sum] = {}
+    for case in cases:
+        for judge in plan.judges:
+            if config := _model(judge):
+                calls, shown = _review(plan, case)
+                sums.setdefault(config, _Sum()).add(calls, calls * shown, calls * REVIEW)
+        if plan.agent and (config := _model(plan.agent)):
+            sums.setdefault(config, _Sum()).add(*SCAFFOLD[case.stage])
+    counts = Counter(case.stage for case in cases)
+    head = ", ".join(f"{number} of {stage}" for stage, number in counts.items())
+    lines = [f"estimate for {len(cases)} cases ({head}); nothing has been asked or spent"]
+    if not sums:
+        return [*lines, "  no model is asked: 0 calls"]
+    return [*lines, *_rows(sums), *_assumed()]
+
+
+def _model(who: object) -> ModelConfig | None:
+    """The model that a judge or agent asks; null for one that asks none."""
+    return getattr(who, "config", None)
+
+
+def _review(plan: Plan, case: Case) -> tuple[int, int]:
+    """How many calls a judge makes in *case*, and the tokens of the prompt of each."""
+    stage = STAGES[case.stage]
+    characters = sum(TYPICAL[name] for name in stage.shown)
+    late = case.stage in ("experiment", "paper", "end_to_end")
+    if case.stage in ("experiment", "end_to_end"):
+        characters += CODE
+    calls = 1 + (late and plan.options.hallucination)
+    return calls, RUBRIC + characters // PER_TOKEN + late * FIGURES * IMAGE
+
+
+def _rows(sums: dict[ModelConfig, _Sum]) -> Iterator[str]:
+    from pytest_mlrbench.models.exchange import Usage
+    from pytest_mlrbench.models.prices import cost_usd, table_version
+
+    known, unknown = 0.0, []
+    for config, part in sums.items():
+        usage = Usage(input=part.input, output=part.output, cached_input=0, reasoning=0)
+        cost = cost_usd(config, usage)
+        known += cost or 0.0
+        unknown += [str(config)] * (cost is None)
+        price = "price unknown" if cost is None else usd(cost)
+        tokens = f"{part.input:,} tokens in, {part.output:,} out"
+        yield f"  {config}: {part.calls} calls, {tokens}, {price}"
+    total = usd(known) + (f" and what {', '.join(unknown)} costs" if unknown else "")
+    yield f"  together {total} ({table_version()})"
+
+
+def _assumed() -> list[str]:
+    return [
+        "  assumed: texts as long as the median of the published ones,"
+        f" {FIGURES} figures, {REVIEW} tokens a review, no retries;",
+        "  models that reason use several times as many tokens out",
+    ]

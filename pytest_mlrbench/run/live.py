@@ -1,0 +1,151 @@
+"""The live models of a run: none until a judge or an agent names one."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_mlrbench.errors import InputError, SystemFault
+from pytest_mlrbench.spent import usd
+from pytest_mlrbench.suites.select import parse_stages
+
+if TYPE_CHECKING:
+    from pytest_mlrbench.models.calls import Calls
+    from pytest_mlrbench.models.cassettes import Cassette
+    from pytest_mlrbench.models.config import ModelConfig
+    from pytest_mlrbench.models.settings import Settings
+    from pytest_mlrbench.options import Options
+
+
+class Live:
+    """What the user said of models, and the one :class:`Calls` of this process.
+
+    Offline judges and agents do without either, so nothing is imported before it is asked for.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        #: Every model in use → whether it is shown images.
+        self.models: dict[ModelConfig, bool] = {}
+
+    @cached_property
+    def stages(self) -> frozenset[str]:
+        """The stages of the run."""
+        return frozenset(parse_stages(self.options.stage))
+
+    @property
+    def runs_experiments(self) -> bool:
+        """Whether a stage of the run has experiments."""
+        return bool(self.stages & {"experiment", "end_to_end"})
+
+    @property
+    def shows_images(self) -> bool:
+        """Whether models are shown the figures of a stage."""
+        return not self.stages <= {"idea", "proposal"}
+
+    def model(self, name: str, *, images: bool) -> ModelConfig:
+        """Return the model *name*, as ``openai:gpt-5``, and note that it is in use.
+
+        :param images: whether it will be shown some.
+        :raises InputError: it is none, or what was said of it cannot be used.
+        """
+        config = self._settings.config(name)
+        self.models[config] = images or self.models.get(config, False)
+        return config
+
+    @cached_property
+    def _settings(self) -> Settings:
+        from pytest_mlrbench.models.settings import Settings
+
+        return Settings(self.options.live.model)
+
+    @cached_property
+    def calls(self) -> Calls:
+        """Through which judges and agent ask their models."""
+        from pytest_mlrbench.models.budget import Budget
+        from pytest_mlrbench.models.calls import Calls
+        from pytest_mlrbench.models.shared import SharedState
+
+        said = self.options.live
+        return Calls(
+            budget=Budget(said.max_cost, said.max_tokens, SharedState()),
+            cassette=self._cassette,
+            # Two judges a case may be of one provider.
+            highest=max(32, 2 * (self.options.concurrency or 0)),
+        )
+
+    @property
+    def _cassette(self) -> Cassette | None:
+        from pytest_mlrbench.models.cassettes import Cassette
+
+        said = self.options.live
+        if said.record and said.replay:
+            raise InputError("--mlr-record and --mlr-replay-calls exclude each other.")
+        if said.replay:
+            return Cassette.replay(said.replay)
+        return Cassette.record(said.record) if said.record else None
+
+    def share(self, folder: Path, workers: int) -> None:
+        """Make budget, limits and breaker those of the run in *folder*, and check the budget.
+
+        :param workers: how many processes ask models beside each other.
+        :raises InputError: the budget cannot be kept.
+        """
+        if self.models:
+            from pytest_mlrbench.models.shared import SharedState
+
+            self.calls.share(SharedState(folder / "shared.json"), workers)
+            self.calls.check(self.models)
+
+    def preflight(self) -> list[str]:
+        """Ask every model a small question; return what the user should know.
+
+        :raises InputError: one cannot be used.
+        """
+        if not self.models or not self.options.live.preflight:
+            return []
+        from pytest_mlrbench.models.preflight import preflight
+
+        async def ask() -> list[str]:
+            try:
+                return await preflight(self.calls, list(self.models.items()))
+            finally:
+                await self.calls.close()
+
+        return asyncio.run(ask())
+
+    async def close(self) -> None:
+        """Close the connections of the running loop."""
+        if "calls" in vars(self):
+            await self.calls.close()
+
+    def stopped(self) -> SystemFault | None:
+        """Why no further case may be started; null while one may."""
+        if not self.models:
+            return None
+        if why := self.calls.exhausted():
+            return SystemFault("budget", why)
+        broken = next(filter(None, map(self.calls.broken, self.models)), None)
+        return SystemFault("not_started", broken) if broken else None
+
+    def versions(self) -> dict[str, str]:
+        """What the numbers of the run depend on beside the models."""
+        if not self.models:
+            return {}
+        from pytest_mlrbench.models.prices import table_version
+
+        return {"prices": table_version() or "none"}
+
+    def cut_off(self) -> str:
+        """What is said of calls that were cut off, whose cost nobody knows; empty without any."""
+        if not self.models:
+            return ""
+        counted = self.calls.counted()
+        if not counted.cut_calls:
+            return ""
+        # Without a maximum nobody has asked how much a call can cost.
+        most = f": at most {usd(counted.cut_usd)} more" if self.options.live.max_cost else ""
+        calls = "1 call was" if counted.cut_calls == 1 else f"{counted.cut_calls} calls were"
+        return f"{calls} cut off; nobody says what that cost{most}"
