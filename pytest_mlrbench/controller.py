@@ -165,8 +165,10 @@ class Controller(ActiveRun):
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note which cases were on disk already, and complete the report of a crash."""
+        if report.when not in ("setup", CRASH):
+            return
         found: dict[str, Any] = dict(report.user_properties)
-        if report.when in ("setup", CRASH) and "mlr.case" in found:
+        if "mlr.case" in found:
             self.seen.add(found["mlr.case"])
             if found["mlr.resumed"]:
                 self.reused.add(found["mlr.case"])

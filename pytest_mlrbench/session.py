@@ -136,7 +136,7 @@ class ActiveRun(ABC):
                     return
                 tests[case.name] = item.nodeid
                 self.cases.append(case)
-                if _may_run_early(item):
+                if self.concurrency > 1 and _may_run_early(item):
                     self.early.append(case)
         self.collected(session, tests)
         # What is there now stays to the end: looking through it for garbage again and again takes
@@ -258,4 +258,7 @@ def _stage_of(function: Any) -> str | None:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """End as Ctrl-C does, so that agents are stopped, fixtures finish and reports are written."""
     signal.signal(number, signal.SIG_IGN)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in the background of a script, where Ctrl-C is not for us; SIGTERM is.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.raise_signal(signal.SIGINT)

@@ -38,7 +38,7 @@ class Watching:
         if self._progress is not None:  # another worker has collected before
             return
         try:
-            if not folder.holds(names):
+            if self.plan.live.models and not folder.holds(names):
                 for warning in self.plan.live.preflight():
                     self._say(f"mlrbench: {warning}")
         except InputError as error:
@@ -81,9 +81,10 @@ class Watching:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count what has been measured."""
-        found: dict[str, Any] = dict(report.user_properties)
-        if self._progress and report.when == "setup" and "mlr.case" in found:
-            self._progress.count(found)
+        if self._progress and report.when == "setup" and report.user_properties:
+            found: dict[str, Any] = dict(report.user_properties)
+            if "mlr.case" in found:
+                self._progress.count(found)
 
     def pytest_sessionfinish(self) -> None:
         """Show no more."""

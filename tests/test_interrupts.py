@@ -46,7 +46,7 @@ WORKERS = pytest.mark.parametrize(
 class Session:
     """A session of pytest that can be interrupted, its workers and the agents it has started."""
 
-    def __init__(self, path: Path, *options: str) -> None:
+    def __init__(self, path: Path, *options: str, ctrl_c: Any = signal.SIG_DFL) -> None:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "MLR"))}
         self.path = path
         self._output = (path / "output").open("w+")
@@ -62,7 +62,7 @@ class Session:
             stderr=subprocess.STDOUT,
             start_new_session=True,
             # Ignored where a shell runs the tests in the background, and children inherit that.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            preexec_fn=lambda: signal.signal(signal.SIGINT, ctrl_c),
         )
 
     def wait(self, seconds: float = 60) -> int:
@@ -243,6 +243,18 @@ def test_an_interrupted_session_keeps_ends_and_reports(
     again = go_on(repository, *workers)
     assert again.process.returncode == 0, again.output
     assert_completed(repository, set(TASKS[:2]))
+
+
+def test_a_session_in_the_background_of_a_script_ends_on_sigterm(repository: Path) -> None:
+    session = Session(repository, "--mlr-agent=cmd:sh agent.sh", ctrl_c=signal.SIG_IGN)
+    try:
+        until(lambda: first_two_finished(repository))
+        session.process.send_signal(signal.SIGTERM)
+        assert session.wait(90) == 2
+    finally:
+        session.end()
+    assert agents_of(repository) == []
+    assert kept(repository) == dict.fromkeys(TASKS[:2], "pass")
 
 
 def test_ctrl_c_in_a_terminal_reaches_the_workers_too(repository: Path) -> None:

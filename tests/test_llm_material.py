@@ -472,3 +472,10 @@ def test_a_pdf_that_nobody_can_read_is_a_fault_of_the_system(
     with pytest.raises(SystemFault, match=r"pip install 'pytest-mlrbench\[pdf\]'") as caught:
         show(tmp_path, "paper", {"results/paper.md": "", "results/paper.pdf": pdf(PLOT)})
     assert caught.value.cause == "no_pdf_reader"
+
+
+def test_a_judge_of_texts_only_is_shown_no_pictures_and_says_so(bench: Bench) -> None:
+    files = {"results/one.png": colour(1)}
+    answer = bench.review("end_to_end", files, bench.judge(images=False))
+    assert bench.stub.requests[0].images == []
+    assert "not shown: 1 further figure for which there was no room" in answer.notices

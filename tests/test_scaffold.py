@@ -295,6 +295,18 @@ def test_a_paper_has_only_figures_that_exist(
     assert "removed the image 'loss.png'" in log(folder)
 
 
+def test_a_model_of_texts_only_is_told_of_figures_and_shown_none(
+    mlr_stub_provider: StubProvider, tmp_path: Path
+) -> None:
+    figure = tmp_path / "given.png"
+    figure.write_bytes(PNG)
+    inputs = {**INPUTS, "results/curve.png": figure}
+    run(make_agent(mlr_stub_provider, images=False), "paper", tmp_path / "case", inputs=inputs)
+    (asked,) = mlr_stub_provider.requests
+    assert asked.images == []
+    assert "- curve.png" in asked.text
+
+
 def test_a_paper_without_figures_is_told_so(
     mlr_stub_provider: StubProvider, tmp_path: Path
 ) -> None:

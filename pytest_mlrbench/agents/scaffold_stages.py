@@ -36,6 +36,8 @@ async def paper(author: Author) -> None:
     """Write ``results/paper.md``, with figures that exist."""
     workspace = author.work.workspace
     found = await asyncio.to_thread(figures.figures, workspace)
+    if not author.asking.config.images:
+        found = found._replace(shown=())
     author.log.say(f"paper: {len(found.paths)} figures, {len(found.shown) // 2} of them shown")
     text = await author.written(
         "paper",

@@ -68,7 +68,7 @@ class LLMJudge:
         self._calls = calls
         self._rubrics = rubrics
         self._hallucination = hallucination
-        self._budget = budget or Budget()
+        self._budget = budget or (Budget() if config.images else Budget(figures=0))
         self._questions: dict[str, Question] = {}
         self.digest = self._digest()
 

@@ -85,6 +85,7 @@ class ModelConfig(Parameters):
     :param key_env: the environment variable with the key; empty for the provider's usual one.
     :param headers: sent with every request.
     :param timeout: seconds one try may take in all.
+    :param images: whether it is shown figures; a model of texts only refuses them.
     :param api: of OpenAI's two interfaces, the one that is used. ``chat`` takes a seed and is
         spoken by servers of others; a few models of OpenAI know only ``responses``.
     :param price_in: USD for a million tokens of input, where the price table has none or another;
@@ -100,6 +101,7 @@ class ModelConfig(Parameters):
     headers: Annotated[tuple[tuple[str, SecretStr], ...], BeforeValidator(_pairs)] = ()
     timeout: float = Field(default=600.0, gt=0, allow_inf_nan=False)
     api: Literal["chat", "responses"] = "chat"
+    images: bool = True
     price_in: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     price_out: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 

@@ -16,7 +16,7 @@ from pytest_mlrbench.models.config import PROVIDERS, ModelConfig, parse_model
 
 #: Keys of a line beside ``header.NAME``.
 KEYS = (
-    *("base_url", "key_env", "timeout", "api"),
+    *("base_url", "key_env", "timeout", "api", "images"),
     *("max_tokens", "temperature", "seed", "effort"),
     *("price_in", "price_out"),
 )
@@ -50,7 +50,7 @@ class Settings:
 
 def _parse(line: str) -> tuple[str, dict[str, Any]]:
     try:
-        name, *words = shlex.split(line)
+        name, *words = shlex.split(line) or [""]
     except ValueError as error:
         raise InputError(f"--mlr-model {line!r} cannot be read: {error}.") from None
     if name.partition(":")[0] not in PROVIDERS or not name.partition(":")[2]:

@@ -59,6 +59,8 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # As text: a resumed run asks for a place of each case several times.
+        self._cases = os.fspath(path / "cases")
         self._lock: IO[bytes] | None = None
         self._known: dict[str, CaseResult] = {}
         #: Names of the cases whose results were on disk before this session.
@@ -153,7 +155,7 @@ class RunFolder:
 
     def case_folder(self, stage: str, task: str, repeat: int) -> Path:
         """Where everything about one case lies."""
-        return self.path / "cases" / stage / task / f"r{repeat}"
+        return Path(f"{self._cases}/{stage}/{task}/r{repeat}")
 
     def supersede(self, case: Path, *, keeping: str = "") -> None:
         """Move a case's folder aside, so that the case can be run again and nothing is lost.

@@ -52,7 +52,7 @@ class Live:
         :raises InputError: it is none, or what was said of it cannot be used.
         """
         config = self._settings.config(name)
-        self.models[config] = images or self.models.get(config, False)
+        self.models[config] = config.images and (images or self.models.get(config, False))
         return config
 
     @cached_property
