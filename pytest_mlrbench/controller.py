@@ -97,7 +97,9 @@ class Controller(ActiveRun):
                 raise InputError(
                     f"run {folder.run_id} was not written by this version: leave out --mlr-resume."
                 )
-            write_json(folder.path / "run.json", RunRecord.of(folder.run_id, self.plan, earlier))
+            record = RunRecord.of(folder.run_id, self.plan, earlier)
+            self.watching.tried = record.asks_as(earlier)
+            write_json(folder.path / "run.json", record)
             self.plan.live.share(folder.path, 1)
         except InputError:
             folder.release()
@@ -242,8 +244,8 @@ class Controller(ActiveRun):
         session = self.seen if self.plan.options.resume else None
         for line in summary_lines(report, self.reused, session):
             terminalreporter.write_line(line)
-        if cut := self.plan.live.cut_off():
-            terminalreporter.write_line(cut)
+        for line in self.plan.live.spent():
+            terminalreporter.write_line(line)
         terminalreporter.write_line(f"run folder: {self.folder.shown_path}")
         if self.plan.options.json:
             terminalreporter.write_line(f"JSON report: {self.plan.options.json}")

@@ -26,6 +26,8 @@ class Watching:
         self.plan = plan
         self._under_way = under_way
         self._progress: Progress | None = None
+        #: Whether an earlier session of the run has asked the same models.
+        self.tried = False
         #: Test ids of what is being run.
         self._begun: set[str] = set()
 
@@ -38,7 +40,7 @@ class Watching:
         if self._progress is not None:  # another worker has collected before
             return
         try:
-            if self.plan.live.models and not folder.holds(names):
+            if self.plan.live.models and not (self.tried and folder.holds(names)):
                 for warning in self.plan.live.preflight():
                     self._say(f"mlrbench: {warning}")
         except InputError as error:
@@ -62,6 +64,11 @@ class Watching:
         """Print what measuring *cases* would take."""
         from pytest_mlrbench.run.estimate import estimate
 
+        try:
+            if self.plan.live.models:
+                self.plan.live.calls.check(self.plan.live.models)
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from None
         for line in estimate(self.plan, cases):
             self._say(line)
 

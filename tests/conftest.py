@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 from collections.abc import Mapping
 
@@ -13,6 +14,9 @@ from files import lay
 import pytest_mlrbench.controller  # noqa: F401
 from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.run.folder import RunFolder
+
+# Where a script has the tests run in its background, Ctrl-C is ignored, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # pytest reads this file whenever it is started in the root folder, for the shipped tests as well:
 # there, nothing that is installed for development only may be needed.

@@ -105,7 +105,9 @@ def test_a_call_that_was_cut_off_is_counted_apart() -> None:
 
 
 def test_a_model_without_a_price_is_refused_before_the_first_call() -> None:
-    with pytest.raises(InputError, match=r"openai:m has no known price.*price_in and price_out"):
+    with pytest.raises(
+        InputError, match=r"openai:m at .* has no known price.*price_in and price_out"
+    ):
         Budget(1.0, None, SharedState()).check([MODEL, UNPRICED])
     Budget(1.0, None, SharedState()).check([MODEL])
     Budget(None, 10, SharedState()).check([UNPRICED])

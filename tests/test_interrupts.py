@@ -61,7 +61,6 @@ class Session:
             stdout=self._output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            # Ignored where a shell runs the tests in the background, and children inherit that.
             preexec_fn=lambda: signal.signal(signal.SIGINT, ctrl_c),
         )
 

@@ -171,8 +171,9 @@ def test_one_more_judge_is_all_that_is_paid_for(live: Live) -> None:
     before = live.results()
     live.stub.reset()
     result = live.run(*THREE, "--mlr-judge=mild=openai:judge-y", "--mlr-resume", code=0)
-    assert live.asked() == {"judge": 3}
-    assert {one.model for one in live.stub.requests} == {"judge-y"}
+    # Who judges is not who judged before, so all are asked whether they can.
+    assert live.asked() == {"preflight": 3, "judge": 3}
+    assert {one.model for one in live.stub.requests[3:]} == {"judge-y"}
     for name, found in live.results().items():
         assert found.judges["strict"] == before[name].judges["strict"]
         assert found.spent_judge is not None
@@ -296,3 +297,46 @@ def _lasting_results(run: Path) -> dict[str, Any]:
             if not key.startswith("seconds_") and key != "submission_stamp"
         }
     return found
+
+
+# What a stranger missed
+
+
+def test_a_run_that_is_judged_again_keeps_its_author(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live.run(*THREE, code=0)
+    own = "--mlr-judge=own=openai:gpt-5"
+    live.run(
+        "--mlr-stage=idea", f"--mlr-agent=replay:{live.repo.runs[-1].path}", own, "--mlr-limit=3"
+    )
+    assert {found.judges["own"].kin for found in live.results().values()} == {"model"}
+    assert {said["mlr.judge.own.kin"] for said in live.properties().values()} == {"model"}
+
+
+def test_a_judge_that_cannot_be_asked_does_not_undo_a_finished_run(live: Live) -> None:
+    live.run(*THREE, code=0)
+    before = live.results()
+    live.stub.script = lambda asked: Reply(status=404) if "no-such" in asked.model else None
+    other = "--mlr-judge=mild=openai:no-such-model"
+    assert live.run(*THREE, other, "--mlr-resume").ret == pytest.ExitCode.USAGE_ERROR
+    assert live.results() == before
+
+
+def test_the_settings_of_models_are_in_the_record_without_their_keys(live: Live) -> None:
+    line = "--mlr-model=openai:* temperature=0.5 price_in=1 price_out=2 header.X-Team=s3cret"
+    live.run(*THREE, line, code=0)
+    text = (live.repo.runs[-1].path / "run.json").read_text()
+    assert "s3cret" not in text
+    models = live.repo.report.run.models
+    assert models["openai:gpt-5"]["temperature"] == "0.5"
+    assert models["openai:gpt-5"]["headers"] == "X-Team"
+    assert models["openai:gpt-5"]["base_url"] == live.stub.base_url("openai")
+
+
+def test_all_that_was_spent_is_told(live: Live) -> None:
+    result = live.run(*THREE, "--mlr-model=openai:* price_in=1000 price_out=0", code=0)
+    tokens = len(live.stub.requests) * 18
+    result.stdout.fnmatch_lines(
+        [f"models in all, with preflight and answers of no use: {tokens} tokens, $*"]
+    )

@@ -156,6 +156,7 @@ def test_the_summary_as_text() -> None:
         "  idea failed without a score: 2 timeout",
         "  idea not measured: 1 no review, 1 not run",
         "  paper not measured: 1 no review",
+        "  `--mlr-resume --mlr-rerun=errors` measures what was not measured",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -80,6 +81,10 @@ class ReplayAgent:
         if self.run_folder and system:
             raise InputError(f"agent {spec!r}: a run folder holds one agent; leave #{system} out.")
         self.layout = None if self.run_folder else PublishedLayout(self.folder)
+        #: Who made what is stored.
+        self.author = spec
+        if self.run_folder:
+            self.author = json.loads((self.folder / "run.json").read_text("utf-8"))["agent"]
         if self.layout:
             if not self.layout.recognised:
                 raise InputError(

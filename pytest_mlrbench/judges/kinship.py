@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.judges.base import Judge
 
 Kinship = Literal["model", "family"]
@@ -54,6 +55,11 @@ def kinship(agent: str, judge: str) -> Kinship | None:
         return "model"
     same = family(agent)
     return "family" if same and same == family(judge) else None
+
+
+def author_of(agent: Agent) -> str:
+    """The spec of who made the work: of a run that is judged again, its own agent."""
+    return str(getattr(agent, "author", agent.spec))
 
 
 def kin(agent: str, judges: Sequence[Judge]) -> dict[str, Kinship]:

@@ -93,8 +93,9 @@ class Budget:
             return
         for config in configs:
             if cost_usd(config, Usage(input=1, output=1)) is None:
+                where = f" at {config.address}" if config.address else ""
                 raise InputError(
-                    f"{config} has no known price, so --mlr-max-cost cannot be kept: say its"
+                    f"{config}{where} has no known price, so --mlr-max-cost cannot be kept: say its"
                     f" price_in and price_out in --mlr-model, or use --mlr-max-tokens."
                 )
         if calls := self.counted().unpriced:

@@ -26,6 +26,8 @@ _NEVER = {
     "temperature": "the Anthropic SDK has no such argument",
     "seed": "Anthropic has no seeds",
 }
+#: Models of which the SDK knows the end → the day.
+_ENDING: dict[str, str] = {}
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _STOPS: dict[str, Stop] = {
     "end_turn": "end",
@@ -69,6 +71,7 @@ class AnthropicAdapter:
         self._config = config
         self._refused = anthropic.APIStatusError
         self._transform = anthropic.transform_schema
+        self._ends = _end_of_life(config.model)
         self._client = anthropic.AsyncAnthropic(
             api_key=key,
             base_url=config.address or None,
@@ -79,7 +82,7 @@ class AnthropicAdapter:
 
     def build(self, prompt: Prompt, wanted: Request) -> Call:
         """Put the request into the SDK's words."""
-        dropped = list(drop(wanted, _NEVER))
+        dropped = [*drop(wanted, _NEVER), *self._ends]
         output: dict[str, Any] = {}
         if wanted.effort in _EFFORTS:
             output["effort"] = wanted.effort
@@ -128,6 +131,24 @@ class AnthropicAdapter:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
+
+
+def _end_of_life(model: str) -> list[Dropped]:
+    """Say once, with the answers, what the SDK would warn of at every call.
+
+    Its warning is an error where a session is run with ``-W error``, and would end the call.
+    """
+    from anthropic.resources.messages import messages
+
+    known: dict[str, str] = getattr(messages, "DEPRECATED_MODELS", {})
+    ends = known.pop(model, "")
+    if ends:
+        _ENDING[model] = ends
+    return [
+        Dropped(name="model", why=f"{model} will be no more on {day}")
+        for day in [_ENDING.get(model, "")]
+        if day
+    ]
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -57,7 +57,12 @@ async def preflight(
         if not isinstance(error, InputError):
             raise error
     if errors:
-        others = f" (and {len(errors) - 1} more models cannot be used)" if errors[1:] else ""
+        bad = [
+            str(check._config)
+            for check, one in zip(checks, found, strict=True)
+            if isinstance(one, BaseException)
+        ]
+        others = f" (nor can {', '.join(bad[1:])} be used)" if bad[1:] else ""
         raise InputError(f"{str(errors[0]).removesuffix('.')}{others}.")
     return [one for one in found if isinstance(one, str) and one]
 
@@ -105,7 +110,7 @@ class _Check:
         if fault.cause == "no_recording":
             return ""
         if fault.cause == "budget":
-            said += ": raise --mlr-max-cost or --mlr-max-tokens"
+            said += ": raise the budget, or lower the model's max_tokens"
         if not isinstance(fault, ModelFault):
             raise InputError(f"{self._config} cannot be tried out: {said}.") from None
         if fault.cause == "rate_limit" and fault.passing:

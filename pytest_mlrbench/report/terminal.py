@@ -40,6 +40,8 @@ def summary_lines(
         if not any(r.thresholds for r in report.cases if r.stage == stage.stage) and stage.scored
     ]
     lines += [f"  {warning(name, related)}" for name, related in run.kin.items()]
+    if any(result.verdict == "not_measured" for result in report.cases):
+        lines.append("  `--mlr-resume --mlr-rerun=errors` measures what was not measured")
     panels = {result.key["judges"] for result in report.cases if "judges" in result.key}
     if len(panels) > 1:
         lines.append(

@@ -10,6 +10,7 @@ from pathlib import Path
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.errors import SystemFault
 from pytest_mlrbench.judges.base import Judge, Reviewable
+from pytest_mlrbench.judges.kinship import author_of
 from pytest_mlrbench.judges.panel import combine
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.answering import answer, lay, spent_by_agent
@@ -237,7 +238,7 @@ class Engine:
             scores=panel.scores if panel else {},
             spread=panel.spread if panel else None,
             judges={
-                j.id: judge_record(j, reviews[j.id], self.agent.spec)
+                j.id: judge_record(j, reviews[j.id], author_of(self.agent))
                 for j in self.judges
                 if j.id in reviews
             },

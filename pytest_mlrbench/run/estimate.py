@@ -67,7 +67,9 @@ def estimate(plan: Plan, cases: Sequence[Case]) -> list[str]:
     lines = [f"estimate for {len(cases)} cases ({head}); nothing has been asked or spent"]
     if not sums:
         return [*lines, "  no model is asked: 0 calls"]
-    return [*lines, *_rows(sums), *_assumed()]
+    limits = plan.options.live
+    limited = limits.max_cost is not None or limits.max_tokens is not None
+    return [*lines, *_rows(sums, limited), *_assumed()]
 
 
 def _model(who: object) -> ModelConfig | None:
@@ -86,7 +88,20 @@ def _review(plan: Plan, case: Case) -> tuple[int, int]:
     return calls, RUBRIC + characters // PER_TOKEN + late * FIGURES * IMAGE
 
 
-def _rows(sums: dict[ModelConfig, _Sum]) -> Iterator[str]:
+def _held(config: ModelConfig, part: _Sum) -> str:
+    """The worst case of one call, which has to fit into what is left of the budget."""
+    from pytest_mlrbench.models.estimates import BYTES_PER_TOKEN, UNSAID
+    from pytest_mlrbench.models.exchange import Usage
+    from pytest_mlrbench.models.prices import cost_usd
+
+    longest = part.input * PER_TOKEN // BYTES_PER_TOKEN // max(part.calls, 1)
+    most = Usage(input=longest, output=config.max_tokens or UNSAID)
+    cost = cost_usd(config, most)
+    tokens = f"{longest + (config.max_tokens or UNSAID):,} tokens"
+    return tokens if cost is None else f"{tokens}, {usd(cost)}"
+
+
+def _rows(sums: dict[ModelConfig, _Sum], limited: bool) -> Iterator[str]:
     from pytest_mlrbench.models.exchange import Usage
     from pytest_mlrbench.models.prices import cost_usd, table_version
 
@@ -99,7 +114,11 @@ def _rows(sums: dict[ModelConfig, _Sum]) -> Iterator[str]:
         price = "price unknown" if cost is None else usd(cost)
         tokens = f"{part.input:,} tokens in, {part.output:,} out"
         yield f"  {config}: {part.calls} calls, {tokens}, {price}"
-    total = usd(known) + (f" and what {', '.join(unknown)} costs" if unknown else "")
+        if limited:
+            yield f"    one call is held at up to {_held(config, part)} until it has ended"
+    sums_up = [usd(known)] * (known > 0 or not unknown)
+    sums_up += [f"what {', '.join(unknown)} cost"] * bool(unknown)
+    total = " and ".join(sums_up)
     yield f"  together {total} ({table_version()})"
 
 

@@ -101,9 +101,9 @@ def panel_fault(reviews: Reviews) -> FaultRecord | None:
     return fault_record(SystemFault(next(iter(faults.values())).cause, f"{'; '.join(told)}."))
 
 
-def judge_record(judge: Judge, review: Review | SystemFault, agent: str) -> JudgeRecord:
-    """Return what the case's result says of one judge of work by *agent*."""
-    related = kinship(agent, judge.spec)
+def judge_record(judge: Judge, review: Review | SystemFault, author: str) -> JudgeRecord:
+    """Return what the case's result says of one judge of work by *author*."""
+    related = kinship(author, judge.spec)
     if isinstance(review, SystemFault):
         return JudgeRecord(spec=judge.spec, kin=related, fault=fault_record(review))
     answer = review.answer

@@ -12,6 +12,7 @@ from pytest_mlrbench.spent import usd
 from pytest_mlrbench.suites.select import parse_stages
 
 if TYPE_CHECKING:
+    from pytest_mlrbench.models.budget import Counted
     from pytest_mlrbench.models.calls import Calls
     from pytest_mlrbench.models.cassettes import Cassette
     from pytest_mlrbench.models.config import ModelConfig
@@ -130,6 +131,17 @@ class Live:
         broken = next(filter(None, map(self.calls.broken, self.models)), None)
         return SystemFault("not_started", broken) if broken else None
 
+    def settings(self) -> dict[str, dict[str, str]]:
+        """What was said of each model in use; no key and no value of a header."""
+        found = {}
+        for config in self.models:
+            said = {**config.model_dump(exclude={"provider", "model", "headers"})}
+            said |= {"base_url": config.address, "headers": ", ".join(n for n, _ in config.headers)}
+            found[str(config)] = {
+                name: str(value) for name, value in said.items() if value not in (None, "")
+            }
+        return found
+
     def versions(self) -> dict[str, str]:
         """What the numbers of the run depend on beside the models."""
         if not self.models:
@@ -138,14 +150,25 @@ class Live:
 
         return {"prices": table_version() or "none"}
 
-    def cut_off(self) -> str:
-        """What is said of calls that were cut off, whose cost nobody knows; empty without any."""
-        if not self.models:
-            return ""
+    def spent(self) -> list[str]:
+        """What the run has spent in all, in words, and what nobody knows of; empty if nothing."""
+        if not self.models or self.options.live.replay:
+            return []
         counted = self.calls.counted()
+        if not counted.tokens and not counted.cut_calls:
+            return []
+        cost = f", {usd(counted.usd)}" if counted.usd else ""
+        unknown = f", {counted.unpriced} calls of unknown price" if counted.unpriced else ""
+        used = (
+            f"models in all, with preflight and answers of no use: {counted.tokens:,} tokens"
+            f"{cost}{unknown}"
+        )
+        return [used, *self._cut_off(counted)]
+
+    def _cut_off(self, counted: Counted) -> list[str]:
         if not counted.cut_calls:
-            return ""
+            return []
         # Without a maximum nobody has asked how much a call can cost.
         most = f": at most {usd(counted.cut_usd)} more" if self.options.live.max_cost else ""
         calls = "1 call was" if counted.cut_calls == 1 else f"{counted.cut_calls} calls were"
-        return f"{calls} cut off; nobody says what that cost{most}"
+        return [f"{calls} cut off in all sessions; nobody says what that cost{most}"]

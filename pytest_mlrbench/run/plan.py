@@ -12,7 +12,7 @@ from pytest_mlrbench.agents.specs import make_agent
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.fetching.verify import check_files
 from pytest_mlrbench.judges.base import Judge
-from pytest_mlrbench.judges.kinship import kin, warning
+from pytest_mlrbench.judges.kinship import Kinship, author_of, kin, warning
 from pytest_mlrbench.judges.specs import make_judges
 from pytest_mlrbench.options import Options
 from pytest_mlrbench.run.live import Live
@@ -139,6 +139,11 @@ class Plan:
                     " than the run: give rubrics with --mlr-rubrics."
                 )
 
+    @cached_property
+    def kin(self) -> Mapping[str, Kinship]:
+        """Judge id → how it is related to who made the work."""
+        return kin(author_of(self.agent) if self.agent else FIXTURE, self.judges)
+
     @property
     def concurrency(self) -> int:
         """How many cases to have under way at once, if the user does not say.
@@ -166,7 +171,7 @@ class Plan:
         parts = [
             f"suite {self.suite.name} ({part})",
             ", ".join(self.stages),
-            f"agent {self.options.agent}",
+            f"agent {self.options.agent}{self._coder}",
             "judges " + (", ".join(judge.id for judge in self.judges) or FIXTURE),
         ]
         if self.options.repeats > 1:
@@ -176,17 +181,20 @@ class Plan:
             parts.append(f"at most {usd(limits.max_cost)}")
         if self.live.models and limits.max_tokens is not None:
             parts.append(f"at most {limits.max_tokens:,} tokens")
+        if self.live.models and limits.replay:
+            parts.append(f"calls replayed from {limits.replay}: nobody is asked or paid")
         if self.demo:
             parts.append("DEMO")
         return [
             "mlrbench: " + " · ".join(parts),
             *self._describe_lacking(),
-            *(
-                f"mlrbench: {warning(name, related)}"
-                for name, related in kin(self.options.agent, self.judges).items()
-            ),
+            *(f"mlrbench: {warning(name, related)}" for name, related in self.kin.items()),
             *self._describe_thresholds(),
         ]
+
+    @property
+    def _coder(self) -> str:
+        return f" (experiments by {self.options.coder})" if self.options.coder else ""
 
     def _describe_lacking(self) -> list[str]:
         if not self.lacking or not (self.agent is None or self.agent.needs_inputs):

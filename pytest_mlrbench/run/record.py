@@ -10,7 +10,7 @@ from pydantic import Field
 
 import pytest_mlrbench
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.judges.kinship import Kinship, kin
+from pytest_mlrbench.judges.kinship import Kinship
 from pytest_mlrbench.run.plan import Plan
 from pytest_mlrbench.suites.choice import Choice
 from pytest_mlrbench.suites.stages import STAGES
@@ -51,11 +51,24 @@ class RunRecord(Record):
     judges: dict[str, str]
     #: Judge → how its model is related to the agent's: ``model`` or ``family``.
     kin: dict[str, Kinship] = Field(default_factory=dict)
+    #: Who runs the experiments of a scaffold agent, and where it looks for literature.
+    coder: str = ""
+    search: str = ""
+    #: Model → its settings, without keys and values of headers; empty where none is asked.
+    models: dict[str, dict[str, str]] = Field(default_factory=dict)
     rubrics: dict[str, str]
     thresholds: tuple[str, ...]
     demo: bool
     versions: dict[str, str]
     sessions: tuple[Session, ...]
+
+    def asks_as(self, earlier: RunRecord | None) -> bool:
+        """Whether the same models are asked in the same way as in an earlier session."""
+        return earlier is not None and (self.agent, self.judges, self.models) == (
+            earlier.agent,
+            earlier.judges,
+            earlier.models,
+        )
 
     @classmethod
     def of(cls, run_id: str, plan: Plan, earlier: RunRecord | None) -> RunRecord:
@@ -90,7 +103,10 @@ class RunRecord(Record):
             agent=options.agent,
             agent_version=options.agent_version,
             judges={judge.id: judge.spec for judge in plan.judges},
-            kin=dict(kin(options.agent, plan.judges)),
+            kin=dict(plan.kin),
+            coder=options.coder,
+            search=options.search,
+            models=plan.live.settings(),
             rubrics=(earlier.rubrics if earlier else {}) | rubrics,
             thresholds=tuple(str(threshold) for threshold in plan.thresholds),
             demo=plan.demo,
