@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.errors import InputError
@@ -25,6 +25,8 @@ class Reviewable:
     digest: str | None
     #: Name under which published reviews of the agent are filed, if it is a replayed one.
     system: str | None
+    #: What the judges of one submission may leave for each other.
+    shared: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 class Judge(Protocol):

@@ -109,8 +109,7 @@ class LLMJudge:
         :raises SystemFault: the paper is a PDF, and the library to read it is not installed.
         """
         stage = work.case.stage
-        # In a thread: an agent may leave much, and other cases share this loop.
-        material = await asyncio.to_thread(gather, work.workspace, stage, self._budget)
+        material = await self._material(work)
         talk = _Talk(self._calls, self.config, Meter(work.case.name, "judge", self.id))
         answer, found = await asyncio.gather(
             self._scores(talk, material, stage),
@@ -133,6 +132,17 @@ class LLMJudge:
             notices += found.notices(material)
         update = {"notices": tuple(dict.fromkeys(notices)), "spent": spent}
         return answer.model_copy(update=update)
+
+    async def _material(self, work: Reviewable) -> Material:
+        """What is shown: gathered once for all judges of the work that see as much."""
+        key = (Material, self._budget)
+        if key not in work.shared:
+            # In a thread: an agent may leave much, and other cases share this loop.
+            work.shared[key] = asyncio.ensure_future(
+                asyncio.to_thread(gather, work.workspace, work.case.stage, self._budget)
+            )
+        material: Material = await asyncio.shield(work.shared[key])
+        return material
 
     async def _scores(self, talk: _Talk, material: Material, stage: str) -> Answer:
         by = self.rubric(stage)

@@ -65,7 +65,14 @@ class ChatAdapter(OpenAIBase):
         messages = [_message(message) for message in prompt.messages]
         if prompt.system:
             messages.insert(0, {"role": "system", "content": prompt.system})
-        arguments: dict[str, Any] = {"model": self._config.model, "messages": messages}
+        # Not as arguments: the SDK would hold messages and schema against every form they might
+        # have, at each call, which takes a quarter of the time of all it does.
+        body: dict[str, Any] = {"messages": messages}
+        arguments: dict[str, Any] = {
+            "model": self._config.model,
+            "messages": [],
+            "extra_body": body,
+        }
         dropped = self._temperature(wanted, arguments)
         if wanted.max_tokens is not None:
             # The old name is the one that servers of others know; models that reason refuse it.
@@ -77,10 +84,7 @@ class ChatAdapter(OpenAIBase):
             arguments["reasoning_effort"] = wanted.effort
         if wanted.json_schema is not None:
             form, loose = schema_format(wanted.json_schema)
-            # Not as an argument: the SDK would go through the schema key by key at each call, which
-            # takes a quarter of the time of all it does.
-            whole = {"type": "json_schema", "json_schema": form}
-            arguments["extra_body"] = {"response_format": whole}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
             dropped += loose
         return Call(arguments, tuple(dropped))
 
