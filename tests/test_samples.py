@@ -68,10 +68,23 @@ def test_the_terminal_run_in_the_readme_is_a_real_one(repo: Repository) -> None:
     repo.run(*command.split()).stdout.fnmatch_lines([line.replace("[", "[[]") for line in shown])
 
 
+def snippet(words: str) -> str:
+    """The piece of Python in the README that holds *words*."""
+    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    (found,) = [
+        piece for piece in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if words in piece
+    ]
+    return str(found)
+
+
+def test_the_test_in_the_readme_is_one(repo: Repository) -> None:
+    repo.lay({"test_mine.py": snippet("mlr_stub_provider")})
+    repo.run("test_mine.py").assert_outcomes(passed=1)
+
+
 def test_the_agents_in_the_readme_are_real_ones(repo: Repository) -> None:
     """They answer every task of ``mini``, with 3 or 4 of 10, as the README says."""
-    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
-    command, function, reader, *_ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    command, function, reader = map(snippet, ("# agent.py", "# my_agent.py", "ElementTree"))
     repo.lay({"agent.py": command, "my_agent.py": function})
     for agent in (f"cmd:{sys.executable} agent.py", "py:my_agent:answer"):
         done = repo.run("--mlr-stage=idea", f"--mlr-agent={agent}", "--junitxml=scores.xml")
