@@ -83,10 +83,10 @@ def test_a_wrong_key_is_noticed_under_workers_too(live: Live) -> None:
 
 
 @pytest.mark.slow
-def test_all_models_that_cannot_be_used_are_counted(live: Live) -> None:
+def test_all_models_that_cannot_be_used_are_named(live: Live) -> None:
     live.stub.script = replies.failing(404)
     sentence = refused(live.run(*IDEAS, JUDGE, *TWO_JUDGES))
-    assert "(and 3 more models cannot be used)" in sentence
+    assert "(nor can openai:judge-x, anthropic:claude-x, google:gemini-x be used)" in sentence
     assert live.asked() == {"preflight": 4}
 
 
