@@ -26,10 +26,8 @@ from pytest_mlrbench.models.config import PROVIDERS, ModelConfig
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.spent import Spent
 from pytest_mlrbench.suites.select import Case
+from pytest_mlrbench.suites.stages import STAGES
 
-#: Stages in which the model writes, and those in which somebody has to run experiments.
-WRITES = ("idea", "proposal", "paper", "end_to_end")
-NEEDS_CODER = ("experiment", "end_to_end")
 #: Kinds of agents that ask no model, so that they cost nothing.
 _FREE = ("reference", "null", "parrot", "fabricator", "replay")
 
@@ -88,16 +86,13 @@ class ScaffoldAgent:
     def prepare(self, cases: Sequence[Case]) -> None:
         """Check the model, the search and the coder, without asking any of them."""
         asked = dict.fromkeys(case.stage for case in cases)
-        for stage in asked:
-            if stage not in (*WRITES, *NEEDS_CODER):
-                raise InputError(f"agent {self.spec!r} has no part in stage {stage!r}.")
         if not self._calls.is_replay:
             registry.check(self.config)
         self._calls.check([self.config])
         if self.search and "end_to_end" in asked:
             openalex.check()
-        if runs := [stages.experiment_of(case) for case in cases if case.stage in NEEDS_CODER]:
-            coder = self._coder(next(stage for stage in asked if stage in NEEDS_CODER))
+        if runs := [stages.experiment_of(case) for case in cases if STAGES[case.stage].runs_code]:
+            coder = self._coder(next(stage for stage in asked if STAGES[stage].runs_code))
             if not coder.has_files:
                 raise InputError(
                     f"agent {coder.spec!r} leaves no files, so it runs no experiments."
@@ -115,7 +110,7 @@ class ScaffoldAgent:
     def digest(self, case: Case) -> str | None:
         """Digest of model, prompts and code; of search and coder where the stage has them."""
         coder = None
-        if case.stage in NEEDS_CODER:
+        if STAGES[case.stage].runs_code:
             agent = self._coder(case.stage)
             if (content := agent.digest(stages.experiment_of(case))) is None:
                 return None
@@ -142,7 +137,7 @@ class ScaffoldAgent:
         parts = []
         if author := self._authors.get(case.name):
             parts.append(author.asking.meter.spent())
-        if case.stage in NEEDS_CODER and (coder := self.coder):
+        if STAGES[case.stage].runs_code and (coder := self.coder):
             ask = getattr(coder, "spent", None)
             known = ask(stages.experiment_of(case)) if ask else None
             free = coder.spec.partition(":")[0] in _FREE

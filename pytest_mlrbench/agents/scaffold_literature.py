@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pytest_mlrbench.addresses import of_variable, without_secrets
 from pytest_mlrbench.agents import scaffold_citations as citations
 from pytest_mlrbench.agents import scaffold_openalex as openalex
 from pytest_mlrbench.agents.scaffold_author import Author
@@ -60,7 +61,7 @@ async def related_work(author: Author, search: str) -> None:
 
 async def _works(author: Author, queries: list[str]) -> list[Work]:
     """What the catalogue has; in a case that is gone on with, what it had the first time."""
-    key = author.key([openalex.address(), queries])
+    key = author.key([of_variable(*openalex.ADDRESS, without_secrets), queries])
     record = author.steps.find("works", key)
     if record is not None and record.text is not None:
         author.log.say("literature: the works found in an earlier try")

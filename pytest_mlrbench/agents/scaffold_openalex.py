@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from pytest_mlrbench import __version__
+from pytest_mlrbench.addresses import of_variable, without_secrets
 from pytest_mlrbench.agents.scaffold_works import Work, distinct, read_work
 from pytest_mlrbench.errors import InputError, SystemFault
 
@@ -50,24 +50,6 @@ class Patience:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
-def address() -> str:
-    """Return the catalogue's address.
-
-    :raises InputError: that of the environment is not usable.
-    """
-    variable, default = ADDRESS
-    url = (os.environ.get(variable) or default).strip().rstrip("/")
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        usable = usable and not (parts.query or parts.fragment or "@" in parts.netloc)
-    except ValueError:
-        usable = False
-    if not usable:
-        raise InputError(f"{variable} must be an address like {default}.")
-    return url
-
-
 def check() -> None:
     """Check, without asking it, that the catalogue can be asked.
 
@@ -78,7 +60,7 @@ def check() -> None:
             f"the literature search needs {' and '.join(missing)}:"
             " pip install 'pytest-mlrbench[fetch]'."
         )
-    address()
+    of_variable(*ADDRESS, without_secrets)
     for name in (MAILTO, KEY):
         value = os.environ.get(name, "").strip()
         if not value.isascii() or not value.isprintable() or " " in value:
@@ -177,7 +159,9 @@ async def _once(client: httpx.AsyncClient, query: str, patience: Patience) -> li
     for name, variable in (("mailto", MAILTO), ("api_key", KEY)):
         if value := os.environ.get(variable, "").strip():
             asked[name] = value
-    request = client.build_request("GET", f"{address()}/works", params=asked)
+    request = client.build_request(
+        "GET", f"{of_variable(*ADDRESS, without_secrets)}/works", params=asked
+    )
     name = http_faults.host(request)
     try:
         async with asyncio.timeout(patience.answer):

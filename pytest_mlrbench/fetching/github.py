@@ -9,12 +9,13 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 import tenacity
 
 from pytest_mlrbench import __version__
+from pytest_mlrbench.addresses import of_variable
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.fetching import http_faults
 from pytest_mlrbench.fetching.http_faults import Passing
@@ -55,7 +56,7 @@ class GitHub:
     def __init__(self, source: Source, jobs: int, patience: Patience) -> None:
         self._source = source
         self._patience = patience
-        self._raw, self._api = _address(*RAW), _address(*API)
+        self._raw, self._api = of_variable(*RAW), of_variable(*API)
         self._token = _token()
         try:
             # Proxies and certificates are taken from the environment, which is httpx's default.
@@ -179,19 +180,6 @@ class GitHub:
 def _fault(state: tenacity.RetryCallState) -> Passing | None:
     fault = state.outcome.exception() if state.outcome else None
     return fault if isinstance(fault, Passing) else None
-
-
-def _address(variable: str, default: str) -> str:
-    address = (os.environ.get(variable) or default).rstrip("/")
-    try:
-        url = urlsplit(address)
-        usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-        usable = usable and not (url.query or url.fragment) and bool(httpx.URL(address))
-    except (ValueError, httpx.InvalidURL):
-        usable = False
-    if not usable:
-        raise InputError(f"{variable} must be an address like {default}, not {address!r}.")
-    return address
 
 
 def _token() -> str:

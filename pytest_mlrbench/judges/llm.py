@@ -17,7 +17,7 @@ from pytest_mlrbench.judges.hallucinations import Found
 from pytest_mlrbench.judges.llm_answer import UnusableAnswer, document
 from pytest_mlrbench.judges.llm_prompt import Question
 from pytest_mlrbench.judges.llm_schema import normalised, violation
-from pytest_mlrbench.judges.material import ILLUSTRATED, Material, gather
+from pytest_mlrbench.judges.material import Material, gather
 from pytest_mlrbench.judges.review import UNUSABLE, Answer, JudgeFault, parse_answer
 from pytest_mlrbench.models.calls import Calls, Meter
 from pytest_mlrbench.models.config import ModelConfig
@@ -155,7 +155,7 @@ class LLMJudge:
         return await talk.document(question, material, "review", read)
 
     async def _made_up(self, talk: _Talk, material: Material, stage: str) -> Found | None:
-        if not self._hallucination or stage not in ILLUSTRATED:
+        if not self._hallucination or not STAGES[stage].has_figures:
             return None
         question = llm_prompt.hallucination_question()
         return await talk.document(question, material, "hallucination", hallucinations.read)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from typing import Any
 
+from pytest_mlrbench.judges.review import decoder
 from pytest_mlrbench.models.exchange import Answer
 
 #: A backslash with what JSON lets follow, or alone. ``\\b`` and ``\\f`` are no text but LaTeX.
@@ -96,24 +96,6 @@ def _repaired(found: re.Match[str]) -> str:
     return "\\\\" if found[0] == "\\" else found[0]
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number that JSON has")
-
-
-def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        twice = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
-        raise ValueError(f"the key {twice!r} is there twice")
-    return found
-
-
-def _decoder(strict: bool) -> json.JSONDecoder:
-    return json.JSONDecoder(
-        strict=strict, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice
-    )
-
-
-_STRICT = _decoder(strict=True)
+_STRICT = decoder(strict=True)
 #: Lets line breaks stand in texts, which some models write into them.
-_LENIENT = _decoder(strict=False)
+_LENIENT = decoder(strict=False)

@@ -15,11 +15,6 @@ from pytest_mlrbench.judges.pdf import read_pdf
 from pytest_mlrbench.judges.reading import Content, Files
 from pytest_mlrbench.suites.stages import STAGES, Stage
 
-#: Stages in which something was run, and is shown with its programs.
-RUNS = ("experiment", "end_to_end")
-#: Stages whose work has figures.
-ILLUSTRATED = ("experiment", "paper", "end_to_end")
-
 _PAPER, _PDF, _REPORT, _LOG = (
     *("results/paper.md", "results/paper.pdf"),
     *("results/results.md", "results/log.txt"),
@@ -86,7 +81,7 @@ def gather(workspace: Path, stage_name: str, budget: Budget) -> Material:
     found, gallery = Material(), Gallery(budget)
     documents = _documents(files, stage, budget, found, gallery)
     _show(found, documents, budget.documents)
-    if stage_name in RUNS:
+    if stage.runs_code:
         log = files.text(_LOG, budget.log.read)
         if log:
             _show(found, [_Source("the log of the author's runs", _LOG, log)], budget.log)
@@ -99,7 +94,7 @@ def gather(workspace: Path, stage_name: str, budget: Budget) -> Material:
         _collect(
             found, files, data, "data from the author's folder", budget.data, lambda _, text: text
         )
-    if stage_name in ILLUSTRATED:
+    if stage.has_figures:
         texts = {one.path: one.content.text for one in documents}
         ordered = [name for name in (_PAPER, _REPORT) if name in texts]
         hang(gallery, files, [(name, texts[name]) for name in ordered])

@@ -87,8 +87,8 @@ class Answer(Value):
     spent: Spent | None = None
 
 
-class Review(Value):
-    """An answer with its origin: the content of ``reviews/<judge>.json``."""
+class Origin(Value):
+    """Who looked at what, by which rubric."""
 
     case: str
     judge: str
@@ -98,23 +98,21 @@ class Review(Value):
     rubric_digest: str
     #: Digest of the submission that was reviewed; null where no files exist (published results).
     submission_digest: str | None
+
+
+class Review(Origin):
+    """An answer with its origin: the content of ``reviews/<judge>.json``."""
+
     answer: Answer
     seconds: float | None = None
 
 
-class UnusableReview(Value):
+class UnusableReview(Origin):
     """What a judge said though it gave no review: the content of ``reviews/<judge>.unusable.json``.
 
     :param said: the raw texts of its answers, in order.
     """
 
-    case: str
-    judge: str
-    spec: str
-    judge_digest: str
-    rubric: str
-    rubric_digest: str
-    submission_digest: str | None
     cause: str
     message: str
     said: tuple[str, ...]
@@ -127,17 +125,23 @@ def read_json(path: Path) -> Any:
     :raises SystemFault: unreadable, not UTF-8, not JSON, NaN or infinity in it, a key there twice.
     """
     try:
-        return json.loads(
-            path.read_bytes().decode("utf-8"),
-            parse_constant=_refuse_constant,
-            object_pairs_hook=_refuse_twice,
-        )
+        return decoder(strict=True).decode(path.read_bytes().decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise SystemFault(UNUSABLE, f"review {path} is not usable: {error}.") from None
 
 
+def decoder(*, strict: bool) -> json.JSONDecoder:
+    """Return a reader of JSON that refuses NaN, infinity and a key that is there twice.
+
+    :param strict: whether line breaks must be escaped in texts.
+    """
+    return json.JSONDecoder(
+        strict=strict, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice
+    )
+
+
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a score")
+    raise ValueError(f"{name} is not a number that JSON has")
 
 
 def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ async def answer(
     digest, files, stamp = None, 0, None
     try:
         workspace.mkdir(parents=True)
-        lay(inputs, folder / "inputs")  # where no agent can rewrite them
+        lay(inputs, folder / "inputs")  # for judges, whatever becomes of those in the workspace
         lay(inputs, workspace)
         work = Assignment(
             stage=case.stage,

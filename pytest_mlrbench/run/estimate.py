@@ -81,11 +81,9 @@ def _review(plan: Plan, case: Case) -> tuple[int, int]:
     """How many calls a judge makes in *case*, and the tokens of the prompt of each."""
     stage = STAGES[case.stage]
     characters = sum(TYPICAL[name] for name in stage.shown)
-    late = case.stage in ("experiment", "paper", "end_to_end")
-    if case.stage in ("experiment", "end_to_end"):
-        characters += CODE
-    calls = 1 + (late and plan.options.hallucination)
-    return calls, RUBRIC + characters // PER_TOKEN + late * FIGURES * IMAGE
+    characters += CODE * stage.runs_code
+    calls = 1 + (stage.has_figures and plan.options.hallucination)
+    return calls, RUBRIC + characters // PER_TOKEN + stage.has_figures * FIGURES * IMAGE
 
 
 def _held(config: ModelConfig, part: _Sum) -> str:

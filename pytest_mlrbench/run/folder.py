@@ -157,6 +157,10 @@ class RunFolder:
         """Where everything about one case lies."""
         return Path(f"{self._cases}/{stage}/{task}/r{repeat}")
 
+    def _folder_of(self, name: str) -> Path:
+        _, stage, task, repeat = name.rsplit("/", 3)
+        return self.case_folder(stage, task, int(repeat[1:]))
+
     def supersede(self, case: Path, *, keeping: str = "") -> None:
         """Move a case's folder aside, so that the case can be run again and nothing is lost.
 
@@ -254,15 +258,13 @@ class RunFolder:
 
     def holds(self, names: Iterable[str]) -> bool:
         """Whether all of these cases have a result, be it one that will not stand."""
-        places = (name.rsplit("/", 3)[1:] for name in names)
-        return all((self.path / "cases" / "/".join(p) / "result.json").exists() for p in places)
+        return all((self._folder_of(name) / "result.json").exists() for name in names)
 
     def results(self) -> dict[str, CaseResult]:
         """The finished cases of the run, by name, in the order of the selection."""
         found = {}
         for name in self.selection():
-            _, stage, task, repeat = name.rsplit("/", 3)
-            folder = self.case_folder(stage, task, int(repeat[1:]))
+            folder = self._folder_of(name)
             result = self._known.get(name) or read_model(folder / "result.json", CaseResult)
             # Case folders do not say of which suite: a run may have been resumed with another.
             if result and result.case == name:

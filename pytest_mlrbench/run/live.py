@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_mlrbench.errors import InputError, SystemFault
 from pytest_mlrbench.spent import usd
 from pytest_mlrbench.suites.select import parse_stages
+from pytest_mlrbench.suites.stages import STAGES
 
 if TYPE_CHECKING:
     from pytest_mlrbench.models.budget import Counted
@@ -32,19 +33,19 @@ class Live:
         self.models: dict[ModelConfig, bool] = {}
 
     @cached_property
-    def stages(self) -> frozenset[str]:
+    def stages(self) -> tuple[str, ...]:
         """The stages of the run."""
-        return frozenset(parse_stages(self.options.stage))
+        return parse_stages(self.options.stage)
 
     @property
     def runs_experiments(self) -> bool:
         """Whether a stage of the run has experiments."""
-        return bool(self.stages & {"experiment", "end_to_end"})
+        return any(STAGES[stage].runs_code for stage in self.stages)
 
     @property
     def shows_images(self) -> bool:
         """Whether models are shown the figures of a stage."""
-        return not self.stages <= {"idea", "proposal"}
+        return any(STAGES[stage].has_figures for stage in self.stages)
 
     def model(self, name: str, *, images: bool) -> ModelConfig:
         """Return the model *name*, as ``openai:gpt-5``, and note that it is in use.

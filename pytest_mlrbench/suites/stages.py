@@ -24,6 +24,10 @@ class Stage:
     expected: tuple[str, ...]
     #: Text files shown to a judge, in this order, where they exist.
     shown: tuple[str, ...]
+    #: Whether something is run, so that code and logs say what was done.
+    runs_code: bool
+    #: Whether the work has figures.
+    has_figures: bool
     #: Expected share of a run's time, relative to ``idea``: only the order of work depends on it.
     weight: float
     #: Seconds an agent may take when the user has not said otherwise.
@@ -40,6 +44,8 @@ STAGES: Mapping[str, Stage] = {
             instead={},
             expected=(),
             shown=("task.md", "idea.md"),
+            runs_code=False,
+            has_figures=False,
             weight=1,
             timeout=3600,
         ),
@@ -50,6 +56,8 @@ STAGES: Mapping[str, Stage] = {
             instead={},
             expected=(),
             shown=("task.md", "idea.md", "related_work.md", "proposal.md"),
+            runs_code=False,
+            has_figures=False,
             weight=3,
             timeout=3600,
         ),
@@ -60,6 +68,8 @@ STAGES: Mapping[str, Stage] = {
             instead={},
             expected=("results/log.txt", "results/claims.json"),
             shown=("task.md", "idea.md", "proposal.md", "results/results.md", "results/log.txt"),
+            runs_code=True,
+            has_figures=True,
             weight=100,
             timeout=8 * 3600,
         ),
@@ -77,6 +87,8 @@ STAGES: Mapping[str, Stage] = {
                 "results/results.md",
                 "results/paper.md",
             ),
+            runs_code=False,
+            has_figures=True,
             weight=5,
             timeout=3600,
         ),
@@ -87,6 +99,8 @@ STAGES: Mapping[str, Stage] = {
             instead={"results/paper.md": "results/paper.pdf"},
             expected=("idea.md", "proposal.md", "results/results.md", "results/log.txt"),
             shown=("task.md", "results/results.md", "results/paper.md"),
+            runs_code=True,
+            has_figures=True,
             weight=120,
             timeout=8 * 3600,
         ),
