@@ -150,27 +150,7 @@ def read_options(config: pytest.Config) -> Options:
     from pytest_mlrbench.suites.choice import Choice
 
     start = config.invocation_params.dir
-    ini_folder = config.inipath.parent if config.inipath else config.rootpath
-    values: dict[str, Any] = {}
-    bases: dict[str, Path] = {}
-    for name, kind, _ in _BOTH:
-        given = config.getoption(f"mlr_{name.replace('-', '_')}")
-        bases[name] = start
-        if (
-            isinstance(given, str) and not given.strip()
-        ):  # as from --mlr-agent=$AGENT where the variable is not set
-            raise pytest.UsageError(f"--mlr-{name} is empty: give it a value, or leave it out.")
-        if given is None:
-            given = _from_ini(config, "mlr_" + name.replace("-", "_"), kind)
-            bases[name] = ini_folder if given else start
-        if name in _LISTS:
-            given = [given] if isinstance(given, str) else list(given or [])
-        values[name.replace("-", "_")] = given
-    for name in _WORDS:
-        words = [word.strip() for text in values[name] for word in text.split(",")]
-        if name == "tasks":  # an id has no spaces, a category may
-            words = " ".join(words).split()
-        values[name] = tuple(filter(None, words))
+    values, bases = _given(config)
     json_file = config.getoption("mlr_json")
     return Options(
         stage=config.getoption("mlr_stage"),
@@ -210,6 +190,33 @@ def read_options(config: pytest.Config) -> Options:
         json=under(start, json_file),
         bases=bases,
     )
+
+
+def _given(config: pytest.Config) -> tuple[dict[str, Any], dict[str, Path]]:
+    """Return what was typed or written, and the folders that paths in it are relative to."""
+    start = config.invocation_params.dir
+    ini_folder = config.inipath.parent if config.inipath else config.rootpath
+    values: dict[str, Any] = {}
+    bases: dict[str, Path] = {}
+    for name, kind, _ in _BOTH:
+        key = f"mlr_{name.replace('-', '_')}"
+        given = config.getoption(key)
+        bases[name] = start
+        # As from --mlr-agent=$AGENT where the variable is not set.
+        if isinstance(given, str) and not given.strip():
+            raise pytest.UsageError(f"--mlr-{name} is empty: give it a value, or leave it out.")
+        if given is None:
+            given = _from_ini(config, key, kind)
+            bases[name] = ini_folder if given else start
+        if name in _LISTS:
+            given = [given] if isinstance(given, str) else list(given or [])
+        values[key.removeprefix("mlr_")] = given
+    for name in _WORDS:
+        words = [word.strip() for text in values[name] for word in text.split(",")]
+        if name == "tasks":  # an id has no spaces, a category may
+            words = " ".join(words).split()
+        values[name] = tuple(filter(None, words))
+    return values, bases
 
 
 def _from_ini(config: pytest.Config, key: str, kind: str) -> Any:

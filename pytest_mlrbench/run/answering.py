@@ -33,34 +33,12 @@ async def answer(
     :param seconds: how long it may take; null for the stage's own limit.
     :param key: digests of what the submission depends on.
     """
-    stage = STAGES[case.stage]
     workspace = folder / "submission"
-    fault: AgentFault | None = None
     start = time.monotonic()
     digest, files, stamp = None, 0, None
-    try:
-        workspace.mkdir(parents=True)
-        lay(inputs, folder / "inputs")  # for judges, whatever becomes of those in the workspace
-        lay(inputs, workspace)
-        work = Assignment(
-            stage=case.stage,
-            task_id=case.task.id,
-            repeat=case.repeat,
-            workspace=workspace.resolve(),
-            deadline=time.time() + (seconds or stage.timeout),
-            log=folder / "agent.log",
-        )
-        await agent.run(case, work)
-        if agent.has_files:
-            check_contract(workspace, stage)
-    except AgentFault as error:
-        fault = error
-    except SystemFault as error:
-        return error
-    except BaseException as error:
-        if is_interrupt(error):
-            raise
-        return internal_fault("agent", error)
+    fault = await _fault_of(agent, case, inputs, folder, seconds)
+    if isinstance(fault, SystemFault):
+        return fault
     took = time.monotonic() - start
     # Reviews come after the submission: one that is there already was put there by the agent.
     shutil.rmtree(folder / "reviews", ignore_errors=True)
@@ -82,6 +60,35 @@ async def answer(
     )
     write_json(folder / "submission.json", record)
     return record
+
+
+async def _fault_of(
+    agent: Agent, case: Case, inputs: Mapping[str, Input], folder: Path, seconds: float | None
+) -> AgentFault | SystemFault | None:
+    """Run *agent* to its end, and return what went wrong."""
+    stage, workspace = STAGES[case.stage], folder / "submission"
+    try:
+        workspace.mkdir(parents=True)
+        lay(inputs, folder / "inputs")  # for judges, whatever becomes of those in the workspace
+        lay(inputs, workspace)
+        work = Assignment(
+            stage=case.stage,
+            task_id=case.task.id,
+            repeat=case.repeat,
+            workspace=workspace.resolve(),
+            deadline=time.time() + (seconds or stage.timeout),
+            log=folder / "agent.log",
+        )
+        await agent.run(case, work)
+        if agent.has_files:
+            check_contract(workspace, stage)
+    except (AgentFault, SystemFault) as error:
+        return error
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+        return internal_fault("agent", error)
+    return None
 
 
 def spent_by_agent(agent: Agent, case: Case) -> Spent | None:
