@@ -75,7 +75,7 @@ def test_a_whole_run_replays_as_it_was(
 
     meters = [judge(), judge()]
     meter = meters[0]
-    first = run(story, TWICE, cassette=Cassette.record(tmp_path / "calls"))
+    run(story, TWICE, cassette=Cassette.record(tmp_path / "calls"))
     number = len(mlr_stub_provider.requests)
 
     monkeypatch.delenv("OPENAI_API_KEY")
@@ -92,7 +92,6 @@ def test_a_whole_run_replays_as_it_was(
     )
     assert said[0] == said[1]
     assert meters[0] == meters[1]
-    assert first.totals() == second.totals()
     assert len(mlr_stub_provider.requests) == number
     assert second.is_replay
     assert second.broken(model) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from pytest_mlrbench.errors import SystemFault
@@ -21,12 +21,8 @@ from pytest_mlrbench.models.retrying import Retries
 from pytest_mlrbench.models.shared import SharedState
 from pytest_mlrbench.models.shared_limits import shared_limits
 from pytest_mlrbench.models.watch import Watch
-from pytest_mlrbench.spent import Spent
 
-__all__ = ["CallRecord", "Calls", "Meter", "Observer", "Role"]
-
-#: Told of each call that has ended; it must neither fail nor wait.
-Observer = Callable[[CallRecord, Meter], None]
+__all__ = ["CallRecord", "Calls", "Meter", "Role"]
 
 
 class Calls:
@@ -53,11 +49,7 @@ class Calls:
         self._budget = budget
         self._cassette = cassette
         self._breaker = Breaker(SharedState())
-        self._total = Spent.total(())
         self._refused = ""
-        #: Calls that were begun and have not ended, those that wait for their turn included.
-        self.in_flight = 0
-        self.observers: list[Observer] = []
         if state is not None:
             self.share(state, workers)
 
@@ -107,12 +99,8 @@ class Calls:
         :raises InputError: the model cannot be asked at all.
         """
         asked = Asked(config, prompt, config.with_defaults(request), meter, purpose)
-        self.in_flight += 1
-        try:
-            outcome = await self._outcome(asked, retries)
-        finally:
-            self.in_flight -= 1
-        self._enter(asked, outcome)
+        outcome = await self._outcome(asked, retries)
+        asked.meter.records.append(_record(asked, outcome))
         if outcome.fault is not None:
             raise outcome.fault
         assert outcome.answer is not None
@@ -135,25 +123,9 @@ class Calls:
         budget = self._budget or Budget(None, None, SharedState())
         return budget.counted()
 
-    def totals(self) -> Spent:
-        """Return what the calls of this process used."""
-        return self._total
-
     async def close(self) -> None:
         """Close the connections of the running loop."""
         await self._models.close()
-
-    def _enter(self, asked: Asked, outcome: Outcome) -> None:
-        name = str(asked.config)
-        if outcome.fault is not None:
-            record = CallRecord.of_fault(asked.purpose, name, outcome.fault)
-        else:
-            assert outcome.answer is not None
-            record = CallRecord.of_answer(asked.purpose, name, outcome.answer, outcome.cost_usd)
-        asked.meter.records.append(record)
-        self._total = Spent.total([self._total, record.spent])
-        for observer in self.observers:
-            observer(record, asked.meter)
 
     async def _outcome(self, asked: Asked, retries: Retries | None) -> Outcome:
         if self._cassette is None:
@@ -200,3 +172,11 @@ class Calls:
         if held is not None:
             held.answered(answer.usage, cost, silent=watch.silent)
         return Outcome(answer=answer, cost_usd=cost)
+
+
+def _record(asked: Asked, outcome: Outcome) -> CallRecord:
+    name = str(asked.config)
+    if outcome.fault is not None:
+        return CallRecord.of_fault(asked.purpose, name, outcome.fault)
+    assert outcome.answer is not None
+    return CallRecord.of_answer(asked.purpose, name, outcome.answer, outcome.cost_usd)
