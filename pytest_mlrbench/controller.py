@@ -31,6 +31,8 @@ class Controller(ActiveRun):
         self.seen: set[str] = set()
         self.reused: set[str] = set()
         self.session_cases: set[str] = set()
+        #: Names of those whose test has passed: neither a skip nor an xfail mark is as good.
+        self.passed: set[str] = set()
         #: What went wrong at the end, to be printed last.
         self.said: list[str] = []
         self.watching = Watching(config, self.plan, self._under_way)
@@ -167,10 +169,12 @@ class Controller(ActiveRun):
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note which cases were on disk already, and complete the report of a crash."""
-        if report.when not in ("setup", CRASH):
+        if report.when == "teardown":
             return
         found: dict[str, Any] = dict(report.user_properties)
-        if "mlr.case" in found:
+        if report.when == "call" and report.passed and "mlr.case" in found:
+            self.passed.add(found["mlr.case"])
+        elif report.when in ("setup", CRASH) and "mlr.case" in found:
             self.seen.add(found["mlr.case"])
             if found["mlr.resumed"]:
                 self.reused.add(found["mlr.case"])
@@ -228,12 +232,18 @@ class Controller(ActiveRun):
             except OSError as error:
                 self.said.append(f"--mlr-json {target} could not be written: {error.strerror}")
                 session.exitstatus = max(session.exitstatus, pytest.ExitCode.TESTS_FAILED)
-        measured = {case.case for case in self.report.cases if case.verdict != "not_measured"}
-        if session.exitstatus == pytest.ExitCode.OK and self.session_cases - measured:
+        if session.exitstatus == pytest.ExitCode.OK and self.session_cases - self.passed:
             # As by a skip or an xfail mark, from wherever it came.
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-            number, of = len(self.session_cases - measured), len(self.session_cases)
-            self.said.append(f"exit 1: {number} of the {of} cases of this session are not measured")
+            measured = {one.case for one in self.report.cases if one.verdict != "not_measured"}
+            self._say_lacking(self.session_cases - measured, "are not measured")
+            lacking = (self.session_cases & measured) - self.passed
+            self._say_lacking(lacking, "are measured, but their tests have not passed")
+
+    def _say_lacking(self, cases: set[str], what: str) -> None:
+        if cases:
+            of = len(self.session_cases)
+            self.said.append(f"exit 1: {len(cases)} of the {of} cases of this session {what}")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what was measured, of how much."""

@@ -107,6 +107,7 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
         resuming=bool(options.resume),
         rerun=options.rerun,
         stopped=plan.live.stopped,
+        replaying=bool(plan.live.models and options.live.replay),
     )
     if options.resume and not hasattr(request.config, "workerinput"):
         # A worker does not know which of the cases it will be given.

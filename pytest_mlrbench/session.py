@@ -239,14 +239,19 @@ def case_of(item: pytest.Item) -> Case | None:
 
 def _may_run_early(item: pytest.Item) -> bool:
     """Whether a case may be measured before its test: nothing of the user's could prevent it."""
-    marked = any(next(item.iter_markers(name), None) for name in ("skip", "skipif", "xfail"))
+    if any(next(item.iter_markers(name), None) for name in ("skip", "skipif", "xfail")):
+        return False
     defined = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
-    ours = all(
-        found[-1].func.__module__ == fixtures.__name__
-        for name, found in defined.items()
-        if name in ("mlr_result", "mlr_engine", "mlr_runner")
-    )
-    return ours and not marked
+    return not any(_is_in_the_way(name, found[-1]) for name, found in defined.items())
+
+
+def _is_in_the_way(name: str, fixture: Any) -> bool:
+    """Whether a fixture of the user's belongs to a case: it may skip it, or set something up."""
+    module = fixture.func.__module__
+    if name in ("mlr_result", "mlr_engine", "mlr_runner"):
+        return bool(module != fixtures.__name__)
+    own = module.rpartition(".")[2] == "conftest" or module.rpartition(".")[2].startswith("test_")
+    return bool(own and fixture.scope != "session")
 
 
 def _stage_of(function: Any) -> str | None:

@@ -355,3 +355,13 @@ def test_a_disk_that_is_full_is_a_fault_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(SystemFault, match="cannot be written") as caught:
         cassette.keep(_asked(), Outcome(answer=_answer("Yes.")))
     assert caught.value.cause == "disk"
+
+
+def test_the_recording_of_another_call_is_none(tmp_path: Path) -> None:
+    cassette = Cassette.record(tmp_path / "calls")
+    cassette.keep(_asked(), Outcome(answer=_answer("yes")))
+    path = cassette.file(_asked())
+    path.write_text(path.read_text().replace(_asked().key, "0" * 64))
+    fault = Cassette.replay(tmp_path / "calls").find(_asked()).fault
+    assert fault is not None
+    assert fault.cause == "no_recording"

@@ -210,10 +210,19 @@ async def run_command(
 
 def _said(tail: str) -> str:
     """The last whole lines of the output, unless there is only one that is too long."""
-    words = tail.strip()
+    words = _without_keys(tail.strip())
     if len(words) > _TAIL:
         words = words[-_TAIL:].partition("\n")[2] or words[-_TAIL:]
     return f"; its last words: {words}" if words else " and printed nothing."
+
+
+def _without_keys(text: str) -> str:
+    """What an agent prints goes into reports, and it may print its environment."""
+    from pytest_mlrbench.models.config import KEYS
+    from pytest_mlrbench.models.redaction import Redaction
+
+    names = [name for names in KEYS.values() for name in names]
+    return Redaction(value for name in names if (value := os.environ.get(name)))(text)
 
 
 def _way_out(code: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -84,7 +83,7 @@ class ReplayAgent:
         #: Who made what is stored.
         self.author = spec
         if self.run_folder:
-            self.author = json.loads((self.folder / "run.json").read_text("utf-8"))["agent"]
+            self.author = self._author_of_run()
         if self.layout:
             if not self.layout.recognised:
                 raise InputError(
@@ -97,6 +96,14 @@ class ReplayAgent:
                     f" {', '.join(self.layout.systems())}."
                 )
 
+    def _author_of_run(self) -> str:
+        from pytest_mlrbench.run.record import RunRecord
+
+        record = read_model(self.folder / "run.json", RunRecord)
+        if record is None:
+            raise InputError(f"agent {self.spec!r}: this version cannot read the run's run.json.")
+        return record.agent
+
     def prepare(self, cases: Sequence[Case]) -> None:
         """Make sure that the folder has at least one of the cases."""
         found = [case for case in cases if self._files(case) or self._record(case)]
@@ -107,7 +114,7 @@ class ReplayAgent:
         if self.layout:
             return self.layout.submission(self.system or "", case.stage, case.task.id)
         # Without a record the agent had not ended: what lies there is no submission.
-        return dict(digests.walk(self._stored(case) / "submission")) if self._record(case) else {}
+        return dict(digests.shown(self._stored(case) / "submission")) if self._record(case) else {}
 
     def _stored(self, case: Case) -> Path:
         assert self.run_folder is not None

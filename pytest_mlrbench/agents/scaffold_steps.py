@@ -79,12 +79,12 @@ def _digest(folder: Path) -> str:
 
 
 def _lay(source: Path, target: Path) -> None:
-    """Lay the regular files of *source* into *target*; links are left out.
+    """Lay the files of *source* into *target*; links that lead out of it are left out.
 
     The same file in both places where the disk allows it: experiments may leave gigabytes. Whoever
     writes one of them later changes the step as well, which its digest then tells.
     """
-    for name, path in digests.walk(source):
+    for name, path in digests.shown(source):
         new = target / name
         new.parent.mkdir(parents=True, exist_ok=True)
         new.unlink(missing_ok=True)

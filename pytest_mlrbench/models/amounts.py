@@ -6,7 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import Field, ValidationError
+
+from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.models.shared import Content, is_alive
+from pytest_mlrbench.values import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +31,33 @@ def nothing() -> dict[str, int]:
     return {"nano": 0, "tokens": 0, "calls": 0}
 
 
+class _Sum(Value):
+    nano: int = Field(default=0, ge=0)
+    tokens: int = Field(default=0, ge=0)
+    calls: int = Field(default=0, ge=0)
+
+
+class _Book(Value):
+    nano: int = Field(default=0, ge=0)
+    tokens: int = Field(default=0, ge=0)
+    unpriced: int = Field(default=0, ge=0)
+    held: dict[str, _Sum] = Field(default_factory=dict)
+    cut: _Sum = _Sum()
+
+
 def book_of(content: Content) -> Content:
     """Return the part of a shared document that a budget is kept in, new if there is none yet.
 
     *nano*, *tokens* and *unpriced* are what is spent, *held* what each process holds, by its name,
     and *cut* what nobody knows of.
     """
-    book: Content = content.get("budget") or {}
-    return {"nano": 0, "tokens": 0, "unpriced": 0, "held": {}, "cut": nothing(), **book}
+    try:
+        return _Book.model_validate(content.get("budget") or {}).model_dump()
+    except ValidationError:
+        raise InputError(
+            "shared.json in the run folder is damaged, and what the run has spent is in it: delete"
+            " it to begin at 0."
+        ) from None
 
 
 def held_in(book: Content) -> Amount:

@@ -124,7 +124,10 @@ class Cassette:
         """
         path = self.file(asked)
         try:
-            return _outcome(json.loads(path.read_bytes()))
+            document = json.loads(path.read_bytes())
+            if document["key"] != asked.key:
+                raise ValueError("of another call")
+            return _outcome(document)
         except FileNotFoundError:
             state = "is not there: what is asked has changed since, or was never recorded"
         except (OSError, ValueError, KeyError, TypeError, ValidationError):

@@ -27,6 +27,7 @@ def properties(result: CaseResult, *, resumed: bool, artifacts: str) -> list[Pro
         ("mlr.suite_digest", result.suite_digest),
         ("mlr.agent", result.agent),
         ("mlr.agent_digest", result.agent_digest),
+        ("mlr.author", result.author),
         ("mlr.rubric", result.rubric),
         ("mlr.verdict", result.verdict),
         ("mlr.blame", fault.blame if fault else None),
@@ -54,6 +55,7 @@ def properties(result: CaseResult, *, resumed: bool, artifacts: str) -> list[Pro
         *_spent("judge", result.spent_judge),
         ("mlr.seconds.agent", _round(result.seconds_agent)),
         ("mlr.seconds.judge", _round(result.seconds_judge)),
+        ("mlr.replayed", True if result.replayed else None),
         ("mlr.resumed", resumed),
         ("mlr.artifacts", artifacts),
     ]

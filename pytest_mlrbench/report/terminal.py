@@ -13,6 +13,8 @@ from pytest_mlrbench.spent import usd
 
 #: Name of the rubric whose scores say nothing about quality.
 CHECKLIST = "checklist"
+#: Cause of a case of which a replayed call was not recorded: to try again does not help.
+NO_RECORDING = "no_recording"
 _HEAD = ("stage", "scored", "passed", "failed", "not measured", "overall mean", "spread of judges")
 
 
@@ -40,7 +42,8 @@ def summary_lines(
         if not any(r.thresholds for r in report.cases if r.stage == stage.stage) and stage.scored
     ]
     lines += [f"  {warning(name, related)}" for name, related in run.kin.items()]
-    if any(result.verdict == "not_measured" for result in report.cases):
+    causes = {result.fault.cause for result in report.cases if result.fault}
+    if any(stage.not_measured_causes.keys() & causes - {NO_RECORDING} for stage in stages):
         lines.append("  `--mlr-resume --mlr-rerun=errors` measures what was not measured")
     panels = {result.key["judges"] for result in report.cases if "judges" in result.key}
     if len(panels) > 1:

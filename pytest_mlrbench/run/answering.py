@@ -41,7 +41,7 @@ async def answer(
         return fault
     took = time.monotonic() - start
     # Reviews come after the submission: one that is there already was put there by the agent.
-    shutil.rmtree(folder / "reviews", ignore_errors=True)
+    _remove(folder / "reviews")
     if agent.has_files and not workspace.is_symlink():
         try:
             # In a thread: an agent may leave gigabytes, and other cases share this loop.
@@ -89,6 +89,13 @@ async def _fault_of(
             raise
         return internal_fault("agent", error)
     return None
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    else:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def spent_by_agent(agent: Agent, case: Case) -> Spent | None:

@@ -30,6 +30,21 @@ def of_files(files: Iterable[tuple[str, Path]]) -> str:
     return sha.hexdigest()
 
 
+def shown(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield what :func:`walk` does, and the links to regular files that stay under *folder*.
+
+    So it is what a reader of the folder finds in it, who has the same files after a copy.
+    """
+    yield from walk(folder)
+    root = folder.resolve()
+    for where, _, names in os.walk(folder):
+        for path in (Path(where, name) for name in names):
+            if path.is_symlink() and path.is_file():
+                target = path.resolve()
+                if target.is_relative_to(root):
+                    yield path.relative_to(folder).as_posix(), target
+
+
 def walk(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield (relative path, path) of the regular files under *folder*; links are not followed."""
     for where, _, names in os.walk(folder):

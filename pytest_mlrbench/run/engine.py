@@ -58,6 +58,8 @@ class Engine:
     rerun: str = ""
     #: Says why no further case may be started; null while one may.
     stopped: Callable[[], SystemFault | None] = lambda: None
+    #: Whether calls to models are answered from a recording.
+    replaying: bool = False
     #: Case name → why a recorded result was not reused.
     _stale: dict[str, str] = field(default_factory=dict)
 
@@ -210,6 +212,7 @@ class Engine:
     ) -> CaseResult:
         folder = self._case_folder(case)
         reviews: Reviews = {}
+        author = author_of(self.agent)
         seconds = digest = stamp = used = None
         if isinstance(submission, SystemFault):
             fault: FaultRecord | None = fault_record(submission)
@@ -238,14 +241,14 @@ class Engine:
             scores=panel.scores if panel else {},
             spread=panel.spread if panel else None,
             judges={
-                j.id: judge_record(j, reviews[j.id], author_of(self.agent))
-                for j in self.judges
-                if j.id in reviews
+                j.id: judge_record(j, reviews[j.id], author) for j in self.judges if j.id in reviews
             },
             seconds_agent=seconds,
             seconds_judge=slowest(reviews),
             spent_agent=used,
             spent_judge=spent(reviews),
+            replayed=self.replaying,
+            author=None if author == self.agent.spec else author,
             artifacts=folder.relative_to(self.folder.path).as_posix(),
             attempts=self.folder.attempts(folder),
             rerun_because=self._stale.get(case.name),

@@ -114,10 +114,12 @@ def _rows(sums: dict[ModelConfig, _Sum], limited: bool) -> Iterator[str]:
         yield f"  {config}: {part.calls} calls, {tokens}, {price}"
         if limited:
             yield f"    one call is held at up to {_held(config, part)} until it has ended"
-    sums_up = [usd(known)] * (known > 0 or not unknown)
-    sums_up += [f"what {', '.join(unknown)} cost"] * bool(unknown)
-    total = " and ".join(sums_up)
-    yield f"  together {total} ({table_version()})"
+    names = ", ".join(unknown)
+    if unknown and not known:
+        yield f"  what it costs is not known: no price of {names} ({table_version()})"
+    else:
+        more = f" and what {names} cost" if unknown else ""
+        yield f"  together {usd(known)}{more} ({table_version()})"
 
 
 def _assumed() -> list[str]:

@@ -22,6 +22,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,6 +37,8 @@ from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.run.result import CaseResult, Verdict
 from pytest_mlrbench.values import Record, Value
 
+#: Name of a case.
+_NAME = re.compile(r".+/[^/]+/[^/]+/r[1-9]\d*")
 _Model = TypeVar("_Model", bound=Value)
 
 #: How long a session waits for the processes of an earlier, killed one to end, in seconds.
@@ -238,9 +241,11 @@ class RunFolder:
             selection: dict[str, str] = json.loads(
                 (self.path / "selection.json").read_text("utf-8")
             )
+            if not isinstance(selection, dict) or not all(map(_NAME.fullmatch, selection)):
+                raise ValueError
         except FileNotFoundError:
             return {}
-        except ValueError:
+        except (ValueError, TypeError):
             # Taken for empty, a report would show no case and say nothing of those there were.
             raise InputError(
                 f"{self.path / 'selection.json'} is damaged: start a new run."

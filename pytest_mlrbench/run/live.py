@@ -153,8 +153,10 @@ class Live:
 
     def spent(self) -> list[str]:
         """What the run has spent in all, in words, and what nobody knows of; empty if nothing."""
-        if not self.models or self.options.live.replay:
+        if not self.models:
             return []
+        if self.options.live.replay:
+            return ["all calls were replayed: tokens and dollars are those of the recording"]
         counted = self.calls.counted()
         if not counted.tokens and not counted.cut_calls:
             return []

@@ -171,7 +171,7 @@ class Plan:
         parts = [
             f"suite {self.suite.name} ({part})",
             ", ".join(self.stages),
-            f"agent {self.options.agent}{self._coder}",
+            f"agent {self.options.agent}{self._whose}",
             "judges " + (", ".join(judge.id for judge in self.judges) or FIXTURE),
         ]
         if self.options.repeats > 1:
@@ -193,7 +193,10 @@ class Plan:
         ]
 
     @property
-    def _coder(self) -> str:
+    def _whose(self) -> str:
+        author = author_of(self.agent) if self.agent else self.options.agent
+        if author != self.options.agent:
+            return f" (work of {author})"
         return f" (experiments by {self.options.coder})" if self.options.coder else ""
 
     def _describe_lacking(self) -> list[str]:

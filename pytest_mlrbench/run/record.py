@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from datetime import UTC, datetime
 
@@ -15,6 +16,9 @@ from pytest_mlrbench.run.plan import Plan
 from pytest_mlrbench.suites.choice import Choice
 from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.values import Record
+
+#: The value of a header, which may be a secret, in a line of ``--mlr-model``.
+_HEADER = re.compile(r"""(header\.[A-Za-z0-9-]+=)("[^"]*"|'[^']*'|\S+)""")
 
 
 class SuiteRecord(Record):
@@ -85,7 +89,8 @@ class RunRecord(Record):
         stages = {*plan.stages, *(earlier.stages if earlier else ())}
         rubrics = {stage: plan.rubrics[stage].digest for stage in plan.stages}
         session = Session(
-            started=datetime.now(UTC).isoformat(timespec="milliseconds"), command=tuple(sys.argv)
+            started=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            command=tuple(_HEADER.sub(r"\1…", word) for word in sys.argv),
         )
         return cls(
             run=run_id,

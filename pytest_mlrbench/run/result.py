@@ -74,6 +74,10 @@ class CaseResult(Record):
     #: What the models asked for it used; null where none was asked.
     spent_agent: Spent | None = None
     spent_judge: Spent | None = None
+    #: Whether they were answered from a recording, so that nothing was spent.
+    replayed: bool = False
+    #: Who made what was judged, where it is not the agent: of a run that is judged again.
+    author: str | None = None
     #: Case folder, relative to the run folder.
     artifacts: str
     #: How often an agent was started for the case in this run folder.

@@ -55,8 +55,12 @@ def _is_pdf(workspace: Path, name: str) -> bool:
     path = workspace / name
     if not path.is_file() or not path.resolve().is_relative_to(workspace.resolve()):
         return False
+    size = path.stat().st_size
     with path.open("rb") as file:
-        return path.stat().st_size <= PDF_LIMIT and file.read(5) == b"%PDF-"
+        begins = file.read(5) == b"%PDF-"
+        file.seek(max(0, size - 2048))
+        # Without the place of its contents at its end, no reader finds any.
+        return begins and size <= PDF_LIMIT and b"startxref" in file.read()
 
 
 def _check_text(workspace: Path, name: str, stage: Stage) -> None:

@@ -31,7 +31,8 @@ class StubProvider:
     """
 
     def __init__(self, script: Script = None) -> None:
-        self.script = script
+        self._begun = 0
+        self._script = script
         #: All requests, in the order in which they were complete.
         self.requests: list[Received] = []
         self.in_flight = 0
@@ -60,10 +61,20 @@ class StubProvider:
         """Return what the SDK of *provider* (``openai``, …) takes for its base address."""
         return f"{self.url}/v1" if provider == "openai" else self.url
 
+    @property
+    def script(self) -> Script:
+        """What requests are answered; one that is set counts from the next request on."""
+        return self._script
+
+    @script.setter
+    def script(self, script: Script) -> None:
+        self._begun = len(self.requests)
+        self._script = script
+
     def reset(self, script: Script = None) -> None:
         """Forget all requests and follow another script."""
-        self.script = script
         self.requests = []
+        self.script = script
         self.max_in_flight = 0
 
     def _serve(self) -> None:
@@ -145,11 +156,11 @@ class StubProvider:
         return asked
 
     def _reply(self, asked: Received) -> Reply:
-        script = self.script
+        script, number = self.script, asked.number - self._begun
         if isinstance(script, Mapping):
-            script = script.get(asked.number)
+            script = script.get(number)
         elif isinstance(script, Sequence):
-            script = script[asked.number - 1] if asked.number <= len(script) else None
+            script = script[number - 1] if number <= len(script) else None
         elif callable(script):
             try:
                 script = script(asked)
