@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -68,12 +67,9 @@ def most_at_once(repo: Repository) -> int:
 @pytest.mark.parametrize("function", ["plain", "awaited"])
 def test_cases_are_under_way_at_once_and_reported_in_order(repo: Repository, function: str) -> None:
     lay(repo, function)
-    start = time.monotonic()
     result = repo.run(*IDEA, "-v", "--mlr-concurrency=6")
-    took = time.monotonic() - start
     result.assert_outcomes(passed=6)
     assert most_at_once(repo) == 6
-    assert took < 2.4  # one after the other: 0.9 + 5 * 0.3 and the rest
     tasks = [line.split("[")[1].split("]")[0] for line in result.outlines if "PASSED" in line]
     assert tasks == sorted(tasks)
     journal = [line.case.split("/")[2] for line in repo.runs[-1].journal()]

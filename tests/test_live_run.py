@@ -286,7 +286,7 @@ def _but(found: dict[str, str], names: set[str]) -> dict[str, str]:
 
 
 def _lasting_results(run: Path) -> dict[str, Any]:
-    """Case → what ``result.json`` says, but for times."""
+    """Case → what ``result.json`` says, but for times and the mark of a replayed run."""
     found = {}
     for name in RunFolder(run).selection():
         path = run / "cases" / name.split("/", 1)[1] / "result.json"
@@ -294,7 +294,7 @@ def _lasting_results(run: Path) -> dict[str, Any]:
         found[name] = {
             key: value
             for key, value in told.items()
-            if not key.startswith("seconds_") and key != "submission_stamp"
+            if not key.startswith("seconds_") and key not in ("submission_stamp", "replayed")
         }
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -147,10 +148,15 @@ class ReplayAgent:
 
 
 def _copy(files: Mapping[str, Path], folder: Path) -> None:
+    names = {source.resolve(): name for name, source in files.items() if not source.is_symlink()}
     for name, source in files.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
+        if source.is_symlink() and (shown := names.get(source.resolve())):
+            # A link stays one, so that the copy has the digest under which it was judged.
+            target.symlink_to(os.path.relpath(folder / shown, target.parent))
+        else:
+            shutil.copyfile(source, target)
 
 
 def _need_one(spec: str, cases: Sequence[Case], found: Sequence[Case]) -> None:

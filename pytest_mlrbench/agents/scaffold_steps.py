@@ -89,6 +89,6 @@ def _lay(source: Path, target: Path) -> None:
         new.parent.mkdir(parents=True, exist_ok=True)
         new.unlink(missing_ok=True)
         try:
-            os.link(path, new)
+            os.link(path.resolve(), new)
         except OSError:
             shutil.copy2(path, new)

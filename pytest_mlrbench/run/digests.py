@@ -33,16 +33,14 @@ def of_files(files: Iterable[tuple[str, Path]]) -> str:
 def shown(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield what :func:`walk` does, and the links to regular files that stay under *folder*.
 
-    So it is what a reader of the folder finds in it, who has the same files after a copy.
+    So it is what a reader of the folder finds in it, and has after a copy too.
     """
     yield from walk(folder)
     root = folder.resolve()
     for where, _, names in os.walk(folder):
         for path in (Path(where, name) for name in names):
-            if path.is_symlink() and path.is_file():
-                target = path.resolve()
-                if target.is_relative_to(root):
-                    yield path.relative_to(folder).as_posix(), target
+            if path.is_symlink() and path.is_file() and path.resolve().is_relative_to(root):
+                yield path.relative_to(folder).as_posix(), path
 
 
 def walk(folder: Path) -> Iterator[tuple[str, Path]]:
