@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_mlrbench import __version__, cli_judge, cli_tasks, doctor
+from pytest_mlrbench import __version__, cli_clean, cli_judge, cli_status, cli_tasks, doctor
 from pytest_mlrbench.errors import InputError
 
 
@@ -41,6 +41,8 @@ def _parser() -> argparse.ArgumentParser:
 
     cli_tasks.add_parser(commands)
     cli_judge.add_parser(commands)
+    cli_status.add_parser(commands)
+    cli_clean.add_parser(commands)
 
     report = commands.add_parser("report", help="rebuild the reports of a run from its folder")
     report.add_argument("folder", type=Path, metavar="RUN_DIR")

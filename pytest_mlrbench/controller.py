@@ -16,6 +16,7 @@ from pytest_mlrbench.run.crash import crashed
 from pytest_mlrbench.run.folder import RunFolder, read_model, write_json
 from pytest_mlrbench.run.record import RunRecord
 from pytest_mlrbench.session import ActiveRun
+from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.watching import Watching
 
 #: What xdist calls the phase in which a worker has died.
@@ -112,6 +113,7 @@ class Controller(ActiveRun):
         """Free the run; a session that has collected nothing leaves none behind."""
         assert self.folder is not None
         self.folder.release()
+        self.plan.rooms.leave()
         (self.folder.path / "refused").unlink(missing_ok=True)
         if not self.folder.selection() and not (self.folder.path / "journal.jsonl").exists():
             shutil.rmtree(self.folder.path, ignore_errors=True)
@@ -142,7 +144,16 @@ class Controller(ActiveRun):
             return None
         from pytest_mlrbench.scheduling import OnDemandScheduling
 
-        return OnDemandScheduling(config, log)
+        return OnDemandScheduling(
+            config, log, len(self.plan.rooms.gpus.uuids), lambda test: test in self._on_gpus
+        )
+
+    @cached_property
+    def _on_gpus(self) -> set[str]:
+        """Ids of the tests whose cases are lent a GPU."""
+        assert self.folder is not None
+        found = self.folder.selection()
+        return {test for name, test in found.items() if STAGES[name.split("/")[1]].runs_code}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:

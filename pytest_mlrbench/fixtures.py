@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_mlrbench.agents.function import as_agent
+from pytest_mlrbench.agents.needs import needs_of
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.base import Judge, as_judges
 from pytest_mlrbench.report.properties import properties
 from pytest_mlrbench.run.ahead import Ahead
 from pytest_mlrbench.run.engine import Engine
 from pytest_mlrbench.run.folder import RunFolder
-from pytest_mlrbench.run.plan import FIXTURE
+from pytest_mlrbench.run.plan import FIXTURE, prepare
 from pytest_mlrbench.run.result import CaseResult
+from pytest_mlrbench.sandbox.base import Sandbox
+from pytest_mlrbench.sandbox.rooms import Rooms
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.verdict import NotMeasured
 
@@ -74,6 +77,12 @@ def mlr_runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
 
 
 @pytest.fixture(scope="session")
+def mlr_container(request: pytest.FixtureRequest) -> Sandbox:
+    """The sandbox of containers. Override it with one of your own, whose every step is a method."""
+    return request.config.stash[ACTIVE].plan.rooms.container
+
+
+@pytest.fixture(scope="session")
 def mlr_engine(request: pytest.FixtureRequest) -> Engine:
     """What measures a case, with ``mlr_run``, ``mlr_agent`` and ``mlr_judges``."""
     # Asked for here, not as arguments: pytest goes through those again for every test.
@@ -82,12 +91,14 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
     )
     active = request.config.stash[ACTIVE]
     plan, options = active.plan, active.plan.options
+    rooms = plan.rooms
     try:
         agent = as_agent(mlr_agent)
         if agent is not plan.agent:
             if options.agent != FIXTURE and "agent" not in active.wrapped:
                 raise InputError(_NOT_SAID.format("agent", "agent", options.agent))
-            agent.prepare(plan.cases)
+            rooms = Rooms(options.sandbox, agent.spec, needs_of(agent), plan.stages, plan.live)
+            prepare(agent, rooms, plan.cases)
         for judge in as_judges(mlr_judges):
             if judge not in plan.judges:
                 if options.judge != (FIXTURE,) and "judge" not in active.wrapped:
@@ -96,6 +107,8 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
                 judge.prepare(agent, plan.cases)
     except InputError as error:
         raise pytest.UsageError(str(error)) from None
+    if rooms.uses("docker"):
+        rooms.container = request.getfixturevalue("mlr_container")
     engine = Engine(
         suite=plan.suite,
         agent=agent,
@@ -107,6 +120,7 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
         resuming=bool(options.resume),
         rerun=options.rerun,
         stopped=plan.live.stopped,
+        rooms=rooms,
         replaying=bool(plan.live.models and options.live.replay),
     )
     if options.resume and not hasattr(request.config, "workerinput"):

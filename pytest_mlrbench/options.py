@@ -8,48 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_mlrbench.option_table import BOTH, LISTS, NUMBERS, REPEATABLE, WORDS
 from pytest_mlrbench.option_values import above, checkout, rubrics_in, seconds, under
 
 if TYPE_CHECKING:
+    from pytest_mlrbench.sandbox.options import SandboxOptions
     from pytest_mlrbench.suites.choice import Choice
-
-#: Options that are also ini keys (``--mlr-suite`` → ``mlr_suite``): name, ini type, help.
-_BOTH = (
-    ("suite", "string", "suite of tasks: mini, mlrbench-10, mlrbench, or path:DIR (default: mini)"),
-    ("tasks", "args", "task ids or globs, separated by commas"),
-    ("category", "args", "only tasks of these categories, separated by commas"),
-    ("conference", "args", "only tasks of these conferences: iclr, icml, neurips"),
-    ("year", "args", "only tasks of these years"),
-    ("distinct", "bool", "of tasks with nearly the same text take only the first"),
-    ("limit", "int", "only the first N of the chosen tasks"),
-    ("sample", "int", "only N of the chosen tasks, drawn at random"),
-    ("seed", "int", "seed of --mlr-sample (default: 0)"),
-    ("stratify", "string", "keep the shares of category, conference or year in a sample or limit"),
-    ("tasks-dir", "string", "a checkout of the published repository, in place of what was fetched"),
-    ("repeats", "int", "how often each task is answered (default: 1)"),
-    ("agent", "string", "who answers (default: reference)"),
-    ("agent-version", "string", "a version of the agent, to be recorded and compared on resume"),
-    ("coder", "string", "who runs the experiments of a scaffold agent, as cmd:COMMAND"),
-    (
-        "search",
-        "string",
-        "where a scaffold agent looks for literature: openalex (default: nowhere)",
-    ),
-    ("judge", "linelist", "[NAME=]SPEC of a judge; repeat for a panel (default: checklist)"),
-    ("threshold", "linelist", "[stage:]NAME OP NUMBER; repeat for several (default: overall>=6.0)"),
-    ("out", "string", "folder of the run folders (default: .mlrbench/runs)"),
-    ("timeout", "string", "time an agent has for a case, as 90, 90s, 15m or 8h"),
-    ("model", "linelist", "PROVIDER:MODEL key=value …, e.g. base_url=…; repeat for several"),
-    ("hallucination", "bool", "have live judges also look for made-up citations, results, …"),
-    ("concurrency", "int", "how many cases are under way at once in one process"),
-    ("max-cost", "float", "most US dollars the run may spend on models"),
-    ("max-tokens", "int", "most tokens the run may use, of prompts and answers"),
-    ("rubrics", "string", "folder with rubrics of your own, used in place of those shipped"),
-)
-_REPEATABLE = ("judge", "threshold", "model")
-_WORDS = ("tasks", "category", "conference", "year")
-_NUMBERS = {"int": int, "float": float}
-_LISTS = (*_WORDS, *_REPEATABLE)
 
 
 @dataclass(frozen=True)
@@ -85,6 +49,7 @@ class Options:
     hallucination: bool
     concurrency: int | None
     live: LiveOptions
+    sandbox: SandboxOptions
     estimate: bool
     resume: str
     rerun: str
@@ -129,15 +94,15 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--mlr-replay-calls", metavar="DIR", help="answer calls to models from DIR, and ask nobody"
     )
-    for name, kind, text in _BOTH:
+    for name, kind, text in BOTH:
         ini = "mlr_" + name.replace("-", "_")
-        extra: dict[str, Any] = {"type": _NUMBERS[kind]} if kind in _NUMBERS else {}
-        if name in _REPEATABLE:
+        extra: dict[str, Any] = {"type": NUMBERS[kind]} if kind in NUMBERS else {}
+        if name in REPEATABLE:
             extra = {"action": "append"}
         if kind == "bool":
             extra = {"action": "store_true", "default": None}
         else:
-            extra["metavar"] = "N" if kind in _NUMBERS else name.upper().replace("-", "_")
+            extra["metavar"] = "N" if kind in NUMBERS else name.upper().replace("-", "_")
         group.addoption(f"--mlr-{name}", help=f"{text}; ini: {ini}", **extra)
         parser.addini(ini, text, type=kind, default=None)  # type: ignore[arg-type]
 
@@ -157,7 +122,7 @@ def read_options(config: pytest.Config) -> Options:
         suite=values["suite"] or "mini",
         tasks_dir=checkout(bases["tasks-dir"], values["tasks_dir"]),
         choice=Choice(
-            **{name: values[name] for name in _WORDS},
+            **{name: values[name] for name in WORDS},
             distinct=bool(values["distinct"]),
             limit=values["limit"],
             sample=values["sample"],
@@ -184,11 +149,27 @@ def read_options(config: pytest.Config) -> Options:
             record=under(start, config.getoption("mlr_record")),
             replay=under(start, config.getoption("mlr_replay_calls")),
         ),
+        sandbox=_sandbox(values, bases),
         estimate=config.getoption("mlr_estimate"),
         resume=config.getoption("mlr_resume") or "",
         rerun=config.getoption("mlr_rerun") or "",
         json=under(start, json_file),
         bases=bases,
+    )
+
+
+def _sandbox(values: dict[str, Any], bases: dict[str, Path]) -> SandboxOptions:
+    from pytest_mlrbench.sandbox.options import SandboxOptions, data_folders
+
+    return SandboxOptions(
+        kind=values["sandbox"] or "auto",
+        image=values["image"] or "",
+        gpus=values["gpus"],
+        network=values["network"] or "",
+        data=data_folders(values["data"], bases["data"]),
+        allow_host=values["allow_host"],
+        limits=tuple(values["limits"]),
+        agent_max_cost=above(0, "agent-max-cost", values["agent_max_cost"]),
     )
 
 
@@ -198,7 +179,7 @@ def _given(config: pytest.Config) -> tuple[dict[str, Any], dict[str, Path]]:
     ini_folder = config.inipath.parent if config.inipath else config.rootpath
     values: dict[str, Any] = {}
     bases: dict[str, Path] = {}
-    for name, kind, _ in _BOTH:
+    for name, kind, _ in BOTH:
         key = f"mlr_{name.replace('-', '_')}"
         given = config.getoption(key)
         bases[name] = start
@@ -208,10 +189,10 @@ def _given(config: pytest.Config) -> tuple[dict[str, Any], dict[str, Path]]:
         if given is None:
             given = _from_ini(config, key, kind)
             bases[name] = ini_folder if given else start
-        if name in _LISTS:
+        if name in LISTS:
             given = [given] if isinstance(given, str) else list(given or [])
         values[key.removeprefix("mlr_")] = given
-    for name in _WORDS:
+    for name in (*WORDS, "allow_host"):
         words = [word.strip() for text in values[name] for word in text.split(",")]
         if name == "tasks":  # an id has no spaces, a category may
             words = " ".join(words).split()

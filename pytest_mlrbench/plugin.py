@@ -85,6 +85,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Controller(config), "mlrbench-session")
 
 
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """``-n auto`` is as many workers as there are GPUs, where cases need one each."""
+    if config.getoption("mlr_stage") is None:
+        return None
+    from pytest_mlrbench.gpu_workers import auto_workers
+
+    return auto_workers(config)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without ``--mlr-stage``, leave out our tests that a module of the user's own has imported."""
     if config.getoption("mlr_stage") is not None:

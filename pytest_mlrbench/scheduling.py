@@ -8,7 +8,7 @@ with that idle slot behind it. Upstream wish: pytest-dev/pytest-xdist#894.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -30,10 +30,26 @@ class IdleItem(pytest.Item):
 
 
 class OnDemandScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no type information
-    """Hand every worker one case at a time; without idle slots, what xdist does for ``load``."""
+    """Hand every worker one case at a time; without idle slots, what xdist does for ``load``.
+
+    :param gpus: how many cases that need a GPU may be handed out at once, so that further workers
+        have the others meanwhile; 0 for any number.
+    :param needs_gpu: whether the test of that id needs one.
+    """
 
     collection: list[str] | None
     idle: int | None = None
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        log: Any,
+        gpus: int = 0,
+        needs_gpu: Callable[[str], bool] = lambda test: False,
+    ) -> None:
+        super().__init__(config, log)
+        self._gpus = gpus
+        self._needs_gpu = needs_gpu
 
     def add_node_collection(self, node: Any, collection: list[str]) -> None:
         """Take the idle slot out of what counts as a test.
@@ -68,17 +84,31 @@ class OnDemandScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no 
             super().check_schedule(node, duration)
         elif node.shutting_down or self.node2pending[node]:
             return
-        elif self.pending:
-            index = self.pending.pop(0)
+        elif not self.pending:
+            node.shutdown()
+        elif (place := self._next()) is not None:
+            index = self.pending.pop(place)
             self.node2pending[node].append(index)
             node.send_runtest_some([index, self.idle])
-        else:
-            node.shutdown()
+
+    def _next(self) -> int | None:
+        """Return the place of the first pending case that can run now, if there is one."""
+        tests: Sequence[str] = self.collection or ()
+        handed_out = [tests[index] for indices in self.node2pending.values() for index in indices]
+        is_free = not self._gpus or sum(map(self._needs_gpu, handed_out)) < self._gpus
+        for place, index in enumerate(self.pending):
+            if is_free or not self._needs_gpu(tests[index]):
+                return place
+        return None
 
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
         """A worker has passed an item; passing the idle slot means nothing."""
-        if item_index != self.idle:
-            super().mark_test_complete(node, item_index, duration)
+        if item_index == self.idle:
+            return
+        super().mark_test_complete(node, item_index, duration)
+        if self.idle is not None:
+            for other in self.nodes:  # one may have waited for the GPU
+                self.check_schedule(other)
 
     @property
     def tests_finished(self) -> bool:

@@ -10,8 +10,10 @@ import pytest
 
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.report.progress import Progress
+from pytest_mlrbench.report.running import table
 from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.plan import Plan
+from pytest_mlrbench.sandbox.heartbeat import running
 from pytest_mlrbench.suites.select import Case
 
 
@@ -46,7 +48,11 @@ class Watching:
         except InputError as error:
             self._forget(folder)
             raise pytest.UsageError(str(error)) from None
-        self._progress = Progress(len(names), lambda: max(self._under_way(), len(self._begun)))
+        self._progress = Progress(
+            len(names),
+            lambda: max(self._under_way(), len(self._begun)),
+            lambda: [f"  {line}" for line in table(running(folder.path))[1:]],
+        )
         if Progress.wanted() and self.config.option.verbose >= 0:
             self._progress.begin()
 

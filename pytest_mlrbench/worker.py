@@ -27,6 +27,7 @@ class Worker(ActiveRun):
             self.folder.acquire(alone=False)
             config.add_cleanup(self.folder.release)
             self.plan.live.share(self.folder.path, int(given["workercount"]))
+            config.add_cleanup(self.plan.rooms.leave)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

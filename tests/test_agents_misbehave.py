@@ -31,7 +31,8 @@ from pytest_mlrbench.run.engine import Engine
 from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.result import CaseResult
 from pytest_mlrbench.run.thresholds import Threshold
-from pytest_mlrbench.sandbox.local import GRACE, LOG_LIMIT
+from pytest_mlrbench.sandbox.base import Limits
+from pytest_mlrbench.sandbox.local import GRACE
 from pytest_mlrbench.suites.loading import load_suite
 from pytest_mlrbench.suites.select import Case, make_cases
 
@@ -564,7 +565,7 @@ def pytest_sessionfinish():
     assert int((tmp_path / "peak").read_text()) / 1024 < 300
     if place == "stdout":
         (log,) = tmp_path.glob(".mlrbench/runs/*/cases/*/*/r1/agent.log")
-        assert LOG_LIMIT <= log.stat().st_size < LOG_LIMIT + 200
+        assert Limits().log <= log.stat().st_size < Limits().log + 200
         assert log.read_bytes()[-100:].endswith(b" more bytes of output were not kept]\n")
 
 

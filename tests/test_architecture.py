@@ -13,7 +13,7 @@ import pytest
 import pytest_mlrbench
 from pytest_mlrbench.agents.specs import FORMS as AGENT_FORMS
 from pytest_mlrbench.judges.specs import FORMS as JUDGE_FORMS
-from pytest_mlrbench.options import _BOTH
+from pytest_mlrbench.option_table import BOTH
 
 PACKAGE = Path(pytest_mlrbench.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -46,7 +46,7 @@ def test_the_command_line_starts_without_pytest() -> None:
 
 def test_every_option_and_spec_is_in_the_readme() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
-    for name, _, _ in _BOTH:
+    for name, _, _ in BOTH:
         assert f"--mlr-{name}" in text
     for form in (*AGENT_FORMS.split(", "), *JUDGE_FORMS.split(", ")):
         assert f"`{form}`" in text

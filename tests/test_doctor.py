@@ -39,7 +39,14 @@ from pytest_mlrbench.doctor.keys import KEYS
 from pytest_mlrbench.doctor.later import NOT_USED_YET
 from pytest_mlrbench.doctor.output import report
 from pytest_mlrbench.doctor.probe import Finding, Probe, Seen, State
-from pytest_mlrbench.doctor.python import FETCH, HUGGINGFACE, MODELS, REFERENCE, REQUIRED
+from pytest_mlrbench.doctor.python import (
+    CONTAINERS,
+    FETCH,
+    HUGGINGFACE,
+    MODELS,
+    REFERENCE,
+    REQUIRED,
+)
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
@@ -113,7 +120,7 @@ def test_the_embedded_default_can_run_here(capsys: Capture) -> None:
     assert out.splitlines()[-1] == ("The embedded default can run: pytest --mlr-stage=experiment")
     assert err == ""
     titles = [line for line in out.splitlines() if line and not line.startswith(" ")]
-    assert len(titles) == 12, titles
+    assert len(titles) == 13, titles
 
 
 def test_without_what_the_reference_agent_needs_it_cannot(
@@ -285,6 +292,7 @@ def test_the_oldest_versions_are_those_of_the_project() -> None:
         (REFERENCE, project["optional-dependencies"]["reference"]),
         (FETCH, project["optional-dependencies"]["fetch"]),
         (HUGGINGFACE, project["optional-dependencies"]["huggingface"]),
+        (CONTAINERS, project["optional-dependencies"]["docker"]),
         (MODELS, [one for e in ("models", "pdf") for one in project["optional-dependencies"][e]]),
     ):
         ours = {f"{package.name}>={package.minimum}" for package in packages}

@@ -6,9 +6,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pytest_mlrbench.suites.select import Case
+
+if TYPE_CHECKING:
+    from pytest_mlrbench.sandbox.room import Room
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class Assignment:
     deadline: float
     #: File for what the agent prints.
     log: Path
+    #: Where commands are run; null for agents that run none.
+    room: Room | None = None
 
     @property
     def seconds_left(self) -> float:

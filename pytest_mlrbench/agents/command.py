@@ -9,15 +9,20 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import pytest_mlrbench
 from pytest_mlrbench.agents.base import Assignment
+from pytest_mlrbench.agents.needs import Needs
 from pytest_mlrbench.errors import AgentFault, InputError, SystemFault
+from pytest_mlrbench.models.redaction import of_environment
 from pytest_mlrbench.run import digests
-from pytest_mlrbench.sandbox.local import run_process
+from pytest_mlrbench.sandbox.base import FILES, Ended
+from pytest_mlrbench.sandbox.limits import words_of
+from pytest_mlrbench.sandbox.local import LocalSandbox
+from pytest_mlrbench.sandbox.room import Environment, Room
 from pytest_mlrbench.suites.select import Case
 
 #: How much of an agent's output is quoted when it crashes, in characters.
@@ -32,15 +37,18 @@ class CommandAgent:
     """``cmd:COMMAND``: a program and its arguments, no shell in between.
 
     The command runs in the workspace, so words that name a file relative to *base* (the folder
-    the option was written in) are made absolute.
+    the option was written in) are made absolute. A container is given those files; whatever else
+    the command needs must be in the image.
     """
 
     needs_inputs = True
     has_files = True
     system: str | None = None
+    needs: Needs | None = Needs("docker")
 
     def __init__(self, spec: str, base: Path) -> None:
         self.spec = spec
+        self.base = base
         try:
             words = shlex.split(spec.partition(":")[2])
         except ValueError as error:
@@ -48,24 +56,46 @@ class CommandAgent:
         if not words:
             raise InputError(f"agent {spec!r} names no command: write cmd:COMMAND.")
         # os.path: a word may be a whole script, and Path refuses to look up names that long.
-        named = [word if os.path.isfile(base / word) else "" for word in words]
-        self.files = [base / word for word in named if word]
-        self.command = [
-            str(base / name) if name else word for word, name in zip(words, named, strict=True)
-        ]
-        bare = "/" not in words[0]
-        program = (bare and shutil.which(words[0])) or shutil.which(self.command[0])
-        if program is None:
+        self.words = words
+        self.named = {word: base / word for word in words if os.path.isfile(base / word)}
+        self.files = list(self.named.values())
+
+    def check_here(self) -> None:
+        """Make sure that the command is on this machine.
+
+        :raises InputError: it is not.
+        """
+        spec, base, words = self.spec, self.base, self.words
+        if not self._program:
             raise InputError(
                 f"agent {spec!r}: there is no program {words[0]!r}, on the PATH or in {base}."
             )
-        self.command[0] = os.path.abspath(program)
         script = words[1] if len(words) > 1 and _INTERPRETER.fullmatch(Path(words[0]).name) else ""
         if Path(script).suffix and not script.startswith("-") and not os.path.exists(base / script):
             raise InputError(f"agent {spec!r}: there is no file {script!r} in {base}.")
 
+    @cached_property
+    def _program(self) -> str:
+        """Path of the program on this machine; empty if there is none."""
+        first = self.words[0]
+        found = ("/" not in first and shutil.which(first)) or shutil.which(
+            str(self.named.get(first, first))
+        )
+        return os.path.abspath(found) if found else ""
+
+    @property
+    def command(self) -> list[str]:
+        """The command on this machine."""
+        words = [str(self.named.get(word, word)) for word in self.words]
+        return [self._program, *words[1:]]
+
+    @property
+    def contained(self) -> list[str]:
+        """The command in a container, which has the files that are named."""
+        return [f"{FILES}/{_inside(word)}" if word in self.named else word for word in self.words]
+
     def prepare(self, cases: Sequence[Case]) -> None:
-        """Nothing beyond what the constructor has checked."""
+        """Nothing beyond what is checked of the place in which it runs."""
 
     def digest(self, case: Case) -> str | None:
         """Digest of the words, the program, the files named, and their repository."""
@@ -73,7 +103,8 @@ class CommandAgent:
 
     @cached_property
     def _content(self) -> str | None:
-        files = [Path(self.command[0]), *self.files]
+        # The program of an image is part of the image's digest.
+        files = [*([Path(self._program)] if self._program else []), *self.files]
         return digests.of_json(
             {
                 "words": self.spec,
@@ -84,11 +115,17 @@ class CommandAgent:
 
     async def run(self, case: Case, work: Assignment) -> None:
         """Run the command with the variables of the contract, until it exits or time is up."""
-        await run_command(self.command, self.environment(), work)
+        contained = work.room is not None and work.room.is_container
+        await run_command(
+            self.contained if contained else self.command,
+            (lambda gate: gate) if contained else (lambda gate: {**gate, **self.environment()}),
+            work,
+            {_inside(word): path for word, path in self.named.items()},
+        )
 
     def environment(self) -> dict[str, str]:
-        """The environment the command inherits: ours, without what steers *our* pytest."""
-        return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        """Variables on this machine, beside those of the contract and those of this process."""
+        return {}
 
 
 class PythonAgent(CommandAgent):
@@ -98,21 +135,37 @@ class PythonAgent(CommandAgent):
     import path of this process, with *base* in front.
     """
 
+    needs = Needs("local", only=("local", "a Python callable is imported on this machine"))
+
     def __init__(self, spec: str, base: Path) -> None:
         self.spec = spec
         module, _, name = spec.removeprefix("py:").partition(":")
         if not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):
             raise InputError(f"agent {spec!r} must be of the form py:module:callable.")
         self.base = base
+        self.named = {}
         self.module = module
-        self.command = [sys.executable, "-m", "pytest_mlrbench.agents.call", module, name]
+        self.arguments = ["-m", "pytest_mlrbench.agents.call", module, name]
+
+    @property
+    def command(self) -> list[str]:
+        """The command on this machine."""
+        return [sys.executable, *self.arguments]
+
+    @property
+    def contained(self) -> list[str]:
+        """The command in a container, where the package is installed."""
+        return ["python3", *self.arguments]
+
+    def check_here(self) -> None:
+        """Nothing to look for before :meth:`prepare`."""
 
     def prepare(self, cases: Sequence[Case]) -> None:
         """Import the callable once, in a process of its own."""
         try:
             done = subprocess.run(
                 [*self.command, "--check"],
-                env=self.environment(),
+                env={**os.environ, **self.environment()},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -145,18 +198,21 @@ class PythonAgent(CommandAgent):
         return [str(self.base), *(entry for entry in sys.path if entry)]
 
     def environment(self) -> dict[str, str]:
-        """The inherited environment, with the import path of this process."""
-        return {**super().environment(), "PYTHONPATH": os.pathsep.join(self._path())}
+        """The import path of this process."""
+        return {"PYTHONPATH": os.pathsep.join(self._path())}
 
 
 class ReferenceAgent(PythonAgent):
     """``reference``: the bundled agent; it knows the suite ``mini`` only."""
 
+    needs = Needs("local")
+
     def __init__(self, spec: str, base: Path) -> None:
         self.spec = spec
         self.base = Path(pytest_mlrbench.__file__).parents[1]
+        self.named = {}
         self.module = "pytest_mlrbench"
-        self.command = [sys.executable, "-m", "pytest_mlrbench.agents.reference"]
+        self.arguments = ["-m", "pytest_mlrbench.agents.reference"]
 
     def prepare(self, cases: Sequence[Case]) -> None:
         """Make sure that what the experiments need is installed."""
@@ -182,47 +238,56 @@ class ReferenceAgent(PythonAgent):
 
 
 async def run_command(
-    command: Sequence[str], environment: dict[str, str], work: Assignment
+    command: Sequence[str],
+    environment: Environment,
+    work: Assignment,
+    files: Mapping[str, Path] | None = None,
 ) -> None:
     """Run *command* for *work* and turn the way it ended into a fault, if it is one.
 
-    :raises AgentFault: a non-zero exit, a signal, or the deadline.
-    :raises SystemFault: it could not be started.
+    :param files: name below ``/agent`` → file of this machine, for containers.
+    :raises AgentFault: a non-zero exit, a signal, the deadline, or a limit.
+    :raises SystemFault: it could not be run to its end, or its models did not answer.
     """
+    room = work.room or Room(LocalSandbox(), run="", case=work.task_id, folder=work.log.parent)
     seconds = work.seconds_left
-    try:
-        ended = await run_process(
-            command,
-            workspace=work.workspace,
-            environment={**environment, **work.environment},
-            seconds=seconds,
-            log=work.log,
-        )
-    except OSError as error:
-        raise SystemFault("start", f"the agent could not be started: {error}.") from None
+    ended = await room.execute(command, work, environment=environment, files=files or {})
+    if room.failing and (ended.reason, ended.code) != ("exit", 0):
+        raise SystemFault("provider", f"the agent's models did not answer: {room.failing}")
     if ended.reason == "timeout":
         raise AgentFault("timeout", f"the agent did not end within {seconds:.0f} s.")
+    if ended.reason == "tracer":
+        raise AgentFault("tampering", "what records the agent was ended, and not by the machine.")
+    # An agent that goes on after a program of its own had no memory left has done well.
+    survived = ended.reason == "memory" and ended.code == 0
+    if ended.reason != "exit" and not survived:
+        raise AgentFault(ended.reason, _passed(ended, room))
     if ended.code != 0:
         raise AgentFault(
             "crash", f"the agent crashed with {_way_out(ended.code)}{_said(ended.tail)}"
         )
 
 
+def _passed(ended: Ended, room: Room) -> str:
+    """Say which limit the agent has passed."""
+    limit = getattr(room.sandbox.limits, ended.reason)
+    amount = f"{limit} processes" if ended.reason == "pids" else words_of(limit)
+    what = {"pids": "had more than", "memory": "used more memory than", "disk": "wrote more than"}
+    return f"the agent {what[ended.reason]} its {amount} (--mlr-limits {ended.reason}=)."
+
+
+def _inside(word: str) -> str:
+    """The place of a named file below ``/agent``: as typed, but never above it."""
+    return os.path.normpath(f"/{word}").lstrip("/")
+
+
 def _said(tail: str) -> str:
     """The last whole lines of the output, unless there is only one that is too long."""
-    words = _without_keys(tail.strip())
+    # What an agent prints goes into reports, and it may print its environment.
+    words = of_environment()(tail.strip())
     if len(words) > _TAIL:
         words = words[-_TAIL:].partition("\n")[2] or words[-_TAIL:]
     return f"; its last words: {words}" if words else " and printed nothing."
-
-
-def _without_keys(text: str) -> str:
-    """What an agent prints goes into reports, and it may print its environment."""
-    from pytest_mlrbench.models.config import KEYS
-    from pytest_mlrbench.models.redaction import Redaction
-
-    names = [name for names in KEYS.values() for name in names]
-    return Redaction(value for name in names if (value := os.environ.get(name)))(text)
 
 
 def _way_out(code: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from pytest_mlrbench.agents import scaffold_openalex as openalex
 from pytest_mlrbench.agents import scaffold_prompts as prompts
 from pytest_mlrbench.agents import scaffold_stages as stages
 from pytest_mlrbench.agents.base import Agent, Assignment
+from pytest_mlrbench.agents.needs import Needs, needs_of
 from pytest_mlrbench.agents.scaffold_asking import Asking, Log
 from pytest_mlrbench.agents.scaffold_author import Author, case_files, content_of
 from pytest_mlrbench.agents.scaffold_literature import SEARCHES
@@ -117,6 +119,20 @@ class ScaffoldAgent:
             coder = [agent.spec, content]
         search = self.search if case.stage == "end_to_end" else ""
         return digests.of_json([self._content, search, coder])
+
+    @property
+    def needs(self) -> Needs | None:
+        """What the coder needs; texts are written in this process."""
+        coder = needs_of(self.coder) if self.coder else None
+        return replace(coder, otherwise=None) if coder else None
+
+    def check_here(self) -> None:
+        """Make sure that the coder is on this machine.
+
+        :raises InputError: it is not.
+        """
+        if check := getattr(self.coder, "check_here", None):
+            check()
 
     @property
     def waits(self) -> bool:

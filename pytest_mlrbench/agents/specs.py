@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from pytest_mlrbench.run.live import Live
 
 FORMS = (
-    "scaffold:PROVIDER/MODEL, reference, null, parrot, fabricator, cmd:COMMAND,"
-    " py:module:callable, replay:DIR[#SYSTEM], published:SYSTEM, fixture"
+    "scaffold:PROVIDER/MODEL, claude-code[:MODEL], codex[:MODEL], gemini-cli[:MODEL], reference,"
+    " null, parrot, fabricator, cmd:COMMAND, py:module:callable, replay:DIR[#SYSTEM],"
+    " published:SYSTEM, fixture"
 )
 
 
@@ -34,6 +35,10 @@ def make_agent(spec: str, base: Path, live: Live | None = None) -> Agent:
         from pytest_mlrbench.agents.command import ReferenceAgent
 
         return ReferenceAgent(spec, base)
+    if kind in ("claude-code", "codex", "gemini-cli"):
+        from pytest_mlrbench.agents.coding import make_coding_agent
+
+        return make_coding_agent(spec)
     if rest.strip() and kind == "scaffold" and live:
         return _scaffold(spec, base, live)
     if rest.strip() and kind in ("cmd", "py"):

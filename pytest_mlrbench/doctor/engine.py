@@ -37,7 +37,9 @@ _Connect = Callable[[], HTTPConnection]
 
 def probe() -> Probe:
     """Return the look at DOCKER_HOST or, without it, at the usual sockets."""
-    return Probe(area="machine", name="engine", look=_look)
+    return Probe(
+        area="machine", name="engine", look=_look, enables="Agents are run in its containers."
+    )
 
 
 def _look() -> Seen:

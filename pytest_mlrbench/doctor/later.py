@@ -7,7 +7,4 @@ from collections.abc import Mapping
 #: Name of a finding → what a later version does with it. A line goes when that version is this one.
 NOT_USED_YET: Mapping[str, str] = {
     "pandas": "reading results into data frames will need it",
-    "docker": "running agents in containers will need it",
-    "engine": "running agents in containers will need it",
-    "GPUs": "cases that need one will be lent one",
 }

@@ -27,7 +27,13 @@ def probes(folder: Path | None = None) -> list[Probe]:
     :param folder: where pytest would be started; without it, the current folder.
     """
     return [
-        Probe(area="machine", name="GPUs", look=_look_at_gpus),
+        Probe(
+            area="machine",
+            name="GPUs",
+            look=_look_at_gpus,
+            enables="One is lent to each experiment.",
+            remedy="Without any, experiments run on the CPU.",
+        ),
         Probe(
             area="machine",
             name="git",

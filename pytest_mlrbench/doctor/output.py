@@ -21,6 +21,7 @@ _TITLES = {
     "fetch": "what `mlrbench tasks fetch` needs (the extra 'fetch')",
     "huggingface": "what it needs beside for Hugging Face (the extra 'huggingface')",
     "models": "what live models need (the extras 'models' and 'pdf')",
+    "docker": "what agents in containers need (the extra 'docker')",
     "optional": "optional packages",
     "keys": "keys in the environment (never shown)",
     "machine": "this machine",

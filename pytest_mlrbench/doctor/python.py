@@ -56,10 +56,14 @@ MODELS = (
     Package("genai-prices", "genai_prices", "0.2", "What calls to models cost."),
     Package("pypdfium2", "pypdfium2", "4.30", "Shows judges papers that are PDFs."),
 )
+CONTAINERS = (
+    Package("docker", "docker", "7", "Runs agents in containers."),
+    Package("aiohttp", "aiohttp", "3.13.3", "What agents in containers reach models through."),
+    Package("nvidia-ml-py", "pynvml", "12", "Finds the GPUs that cases are lent."),
+)
 OPTIONAL = (
     Package("pytest-asyncio", "pytest_asyncio", "", "Async fixtures of your own."),
     Package("pandas", "pandas", "", ""),
-    Package("docker", "docker", "", ""),
 )
 
 
@@ -90,6 +94,7 @@ def probes() -> list[Probe]:
         *(_probe(package, "fetch", needed=False) for package in FETCH),
         *(_probe(package, "huggingface", needed=False) for package in HUGGINGFACE),
         *(_probe(package, "models", needed=False) for package in MODELS),
+        *(_probe(package, "docker", needed=False) for package in CONTAINERS),
         *(_probe(package, "optional", needed=False) for package in OPTIONAL),
     ]
 

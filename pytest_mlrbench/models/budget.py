@@ -118,8 +118,14 @@ class Budget:
         """
         if not self.limited:
             return Reservation(self, Amount())
-        worst = self._worst(config, prompt, wanted)
-        while not self._hold(str(config), worst):
+        return await self.hold(str(config), self._worst(config, prompt, wanted))
+
+    async def hold(self, name: str, worst: Amount) -> Reservation:
+        """Hold *worst* for *name*, a call or all that an agent may spend in a case.
+
+        :raises SystemFault: it does not fit (cause ``budget``), or there is no place to count it.
+        """
+        while not self._hold(name, worst):
             for _ in range(_LOOKS):
                 await asyncio.sleep(FRESH)
                 if not self._over(book_of(self.state.look()), worst):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from pydantic import ConfigDict, Field
@@ -94,6 +96,7 @@ class GoogleAdapter:
 
         self._config = config
         self._refused = errors.APIError
+        self._http = _http()
         # Kept: a client that is collected closes the connections of its parts.
         self._client = genai.Client(
             api_key=key,
@@ -102,6 +105,7 @@ class GoogleAdapter:
                 base_url=config.address or None,
                 timeout=max(1, round(config.timeout * 1000)),  # it has none of its own
                 headers={name: value.get_secret_value() for name, value in config.headers},
+                httpx_async_client=self._http,
             ),
         )
 
@@ -154,7 +158,17 @@ class GoogleAdapter:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aio.aclose()
+        await self._http.aclose()
         self._client.close()
+
+
+def _http() -> Any:
+    """Return the HTTP client that the SDK would make itself were aiohttp not installed.
+
+    With aiohttp it takes that, by a class that aiohttp warns of, and warnings may be errors.
+    """
+    name = "httpx2" if find_spec("httpx2") else "httpx"
+    return import_module(name).AsyncClient(follow_redirects=True)
 
 
 def _answer(text: str, stop: Stop, raw: str, found: _Answer | _Blocked) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
@@ -30,6 +31,14 @@ class Redaction:
     def __call__(self, text: str) -> str:
         """Return *text* without the secrets."""
         return self._found.sub(HIDDEN, text) if self._found else text
+
+
+def of_environment() -> Redaction:
+    """Return what hides the keys of providers that are set."""
+    from pytest_mlrbench.models.config import KEYS
+
+    names = [name for names in KEYS.values() for name in names]
+    return Redaction(value for name in names if (value := os.environ.get(name)))
 
 
 def _spellings(secret: str) -> Iterator[str]:

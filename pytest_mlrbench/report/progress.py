@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_mlrbench.spent import usd
@@ -19,11 +19,18 @@ class Progress:
 
     :param total: number of cases of the session.
     :param in_flight: says how many cases are under way.
+    :param running: says more of each, a line for one.
     """
 
-    def __init__(self, total: int, in_flight: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        total: int,
+        in_flight: Callable[[], int],
+        running: Callable[[], Sequence[str]] = lambda: (),
+    ) -> None:
         self.total = total
         self._in_flight = in_flight
+        self._running = running
         self._start = time.monotonic()
         self._done = self._reused = self._tokens = 0
         self._unknown = False
@@ -82,7 +89,8 @@ class Progress:
     def _print(self) -> None:
         while not self._over.wait(EVERY):
             try:
-                os.write(self._terminal, f"\r\n{self.line()}\r\n".encode())
+                text = "\r\n".join(["", self.line(), *self._running(), ""])
+                os.write(self._terminal, text.encode("utf-8", "replace"))
             except OSError:
                 break  # the terminal is gone, and the run goes on
         os.close(self._terminal)

@@ -55,6 +55,8 @@ def properties(result: CaseResult, *, resumed: bool, artifacts: str) -> list[Pro
         *_spent("judge", result.spent_judge),
         ("mlr.seconds.agent", _round(result.seconds_agent)),
         ("mlr.seconds.judge", _round(result.seconds_judge)),
+        ("mlr.sandbox", result.sandbox),
+        ("mlr.gpu", ",".join(result.gpus) or None),
         ("mlr.replayed", True if result.replayed else None),
         ("mlr.resumed", resumed),
         ("mlr.artifacts", artifacts),

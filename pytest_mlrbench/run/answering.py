@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_mlrbench.agents.base import Agent, Assignment
 from pytest_mlrbench.errors import AgentFault, SystemFault, is_interrupt
@@ -18,6 +19,9 @@ from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.suites.tasks import Input
 
+if TYPE_CHECKING:
+    from pytest_mlrbench.sandbox.room import Room
+
 
 async def answer(
     agent: Agent,
@@ -26,17 +30,19 @@ async def answer(
     folder: Path,
     seconds: float | None,
     key: dict[str, str | None],
+    room: Room | None = None,
 ) -> SubmissionRecord | SystemFault:
     """Have *agent* answer *case* in *folder*, and keep a record of how it ended.
 
     :param inputs: path in the workspace → file or text.
     :param seconds: how long it may take; null for the stage's own limit.
     :param key: digests of what the submission depends on.
+    :param room: where it runs commands; null for agents that run none.
     """
     workspace = folder / "submission"
     start = time.monotonic()
     digest, files, stamp = None, 0, None
-    fault = await _fault_of(agent, case, inputs, folder, seconds)
+    fault = await _fault_of(agent, case, inputs, folder, seconds, room)
     if isinstance(fault, SystemFault):
         return fault
     took = time.monotonic() - start
@@ -47,7 +53,7 @@ async def answer(
             # In a thread: an agent may leave gigabytes, and other cases share this loop.
             digest, files = await asyncio.to_thread(digest_of, workspace)
             stamp = stamp_of(workspace)
-        except OSError as error:
+        except (OSError, RecursionError) as error:  # of folders nested a thousand deep
             fault = fault or AgentFault("unusable_output", f"the workspace is unreadable: {error}.")
     record = SubmissionRecord(
         digest=digest,
@@ -56,6 +62,8 @@ async def answer(
         seconds=took,
         fault=None if fault is None else fault_record(fault),
         spent=spent_by_agent(agent, case),
+        sandbox=room.sandbox.name if room else None,
+        gpus=tuple(room.gpus) if room else (),
         key=key,
     )
     write_json(folder / "submission.json", record)
@@ -63,7 +71,12 @@ async def answer(
 
 
 async def _fault_of(
-    agent: Agent, case: Case, inputs: Mapping[str, Input], folder: Path, seconds: float | None
+    agent: Agent,
+    case: Case,
+    inputs: Mapping[str, Input],
+    folder: Path,
+    seconds: float | None,
+    room: Room | None,
 ) -> AgentFault | SystemFault | None:
     """Run *agent* to its end, and return what went wrong."""
     stage, workspace = STAGES[case.stage], folder / "submission"
@@ -78,6 +91,7 @@ async def _fault_of(
             workspace=workspace.resolve(),
             deadline=time.time() + (seconds or stage.timeout),
             log=folder / "agent.log",
+            room=room,
         )
         await agent.run(case, work)
         if agent.has_files:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +30,7 @@ from pytest_mlrbench.run.result import CaseResult, FaultRecord
 from pytest_mlrbench.run.submission import SubmissionRecord, is_unchanged
 from pytest_mlrbench.run.thresholds import Threshold
 from pytest_mlrbench.sandbox.local import reap
+from pytest_mlrbench.sandbox.rooms import Rooms
 from pytest_mlrbench.suites.rubrics import Rubric
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
@@ -58,6 +60,8 @@ class Engine:
     rerun: str = ""
     #: Says why no further case may be started; null while one may.
     stopped: Callable[[], SystemFault | None] = lambda: None
+    #: Where commands of the agent run; null for an agent that runs none.
+    rooms: Rooms | None = None
     #: Whether calls to models are answered from a recording.
     replaying: bool = False
     #: Case name → why a recorded result was not reused.
@@ -121,10 +125,15 @@ class Engine:
         return {
             "task": digests.of_json([case.name, case.task.title]),
             "inputs": self.suite.inputs_digest(case.task, stage) if self.agent.needs_inputs else "",
-            "agent": agent and digests.of_json([self.agent.spec, agent]),
+            "agent": agent and digests.of_json([self.agent.spec, agent, *self._image(case)]),
             "rubric": self.rubric(case.stage).digest,
             "judges": self._panel,
         }
+
+    def _image(self, case: Case) -> list[str]:
+        """Digest of the image that commands run in, if they run in one."""
+        digest = self.rooms.digest(case.stage) if self.rooms else ""
+        return [digest] if digest else []
 
     @cached_property
     def _panel(self) -> str:
@@ -203,9 +212,14 @@ class Engine:
         elif self.agent.has_files:
             # Stored work comes without the task it is about, which judges read.
             lay(self.suite.inputs(case.task, STAGES["idea"]), folder / "inputs")
-        return await answer(
-            self.agent, case, inputs, folder, self.timeout, self._submission_key(key)
-        )
+        run = self.folder.run_id
+        try:
+            async with self.rooms.open(run, case, folder) if self.rooms else nullcontext() as room:
+                return await answer(
+                    self.agent, case, inputs, folder, self.timeout, self._submission_key(key), room
+                )
+        except SystemFault as fault:  # of the place itself
+            return fault
 
     async def _judged(
         self, case: Case, key: dict[str, str | None], submission: SubmissionRecord | SystemFault
@@ -213,13 +227,15 @@ class Engine:
         folder = self._case_folder(case)
         reviews: Reviews = {}
         author = author_of(self.agent)
-        seconds = digest = stamp = used = None
+        seconds = digest = stamp = used = sandbox = None
+        gpus: tuple[str, ...] = ()
         if isinstance(submission, SystemFault):
             fault: FaultRecord | None = fault_record(submission)
             used = spent_by_agent(self.agent, case)
         else:
             seconds, fault = submission.seconds, submission.fault
             digest, stamp, used = submission.digest, submission.stamp, submission.spent
+            sandbox, gpus = submission.sandbox, submission.gpus
             if fault is None:
                 work = Reviewable(case, folder / "submission", submission.digest, self.agent.system)
                 reviews = await review_all(self.judges, work, folder / "reviews")
@@ -247,6 +263,8 @@ class Engine:
             seconds_judge=slowest(reviews),
             spent_agent=used,
             spent_judge=spent(reviews),
+            sandbox=sandbox,
+            gpus=gpus,
             replayed=self.replaying,
             author=None if author == self.agent.spec else author,
             artifacts=folder.relative_to(self.folder.path).as_posix(),

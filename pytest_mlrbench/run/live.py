@@ -13,7 +13,7 @@ from pytest_mlrbench.suites.select import parse_stages
 from pytest_mlrbench.suites.stages import STAGES
 
 if TYPE_CHECKING:
-    from pytest_mlrbench.models.budget import Counted
+    from pytest_mlrbench.models.budget import Budget, Counted, Reservation
     from pytest_mlrbench.models.calls import Calls
     from pytest_mlrbench.models.cassettes import Cassette
     from pytest_mlrbench.models.config import ModelConfig
@@ -31,6 +31,8 @@ class Live:
         self.options = options
         #: Every model in use → whether it is shown images.
         self.models: dict[ModelConfig, bool] = {}
+        #: Whether agents ask models by themselves, through the gate of their sandbox.
+        self.gated = False
 
     @cached_property
     def stages(self) -> tuple[str, ...]:
@@ -57,6 +59,10 @@ class Live:
         self.models[config] = config.images and (images or self.models.get(config, False))
         return config
 
+    def config(self, name: str) -> ModelConfig:
+        """Return what the user said of the model *name*, without noting that it is in use."""
+        return self._settings.config(name)
+
     @cached_property
     def _settings(self) -> Settings:
         from pytest_mlrbench.models.settings import Settings
@@ -66,17 +72,54 @@ class Live:
     @cached_property
     def calls(self) -> Calls:
         """Through which judges and agent ask their models."""
-        from pytest_mlrbench.models.budget import Budget
         from pytest_mlrbench.models.calls import Calls
-        from pytest_mlrbench.models.shared import SharedState
 
-        said = self.options.live
         return Calls(
-            budget=Budget(said.max_cost, said.max_tokens, SharedState()),
+            budget=self.budget,
             cassette=self._cassette,
             # Two judges a case may be of one provider.
             highest=max(32, 2 * (self.options.concurrency or 0)),
         )
+
+    @cached_property
+    def budget(self) -> Budget:
+        """What the run may spend, and where it is counted."""
+        from pytest_mlrbench.models.budget import Budget
+        from pytest_mlrbench.models.shared import SharedState
+
+        said = self.options.live
+        return Budget(said.max_cost, said.max_tokens, SharedState())
+
+    async def hold(self, case: str) -> Reservation:
+        """Hold the most that the agent's own calls in *case* may cost.
+
+        :raises SystemFault: it does not fit into the budget.
+        """
+        from pytest_mlrbench.models.amounts import Amount, nano
+        from pytest_mlrbench.models.budget import Reservation
+
+        if not self.budget.limited:
+            return Reservation(self.budget, Amount())
+        most = Amount(nano(self.options.sandbox.agent_max_cost))
+        return await self.budget.hold(f"the agent in {case}", most)
+
+    def check_gated(self) -> None:
+        """Check that the budget can be kept with agents that ask models by themselves.
+
+        :raises InputError: it cannot.
+        """
+        said = self.options.live
+        if said.max_tokens is not None:
+            raise InputError(
+                "--mlr-max-tokens does not bound an agent that asks models by itself: use"
+                " --mlr-max-cost and --mlr-agent-max-cost."
+            )
+        if said.max_cost is not None and self.options.sandbox.agent_max_cost is None:
+            raise InputError(
+                "--mlr-max-cost needs --mlr-agent-max-cost, the most that the agent may spend in"
+                " one case: that much is held for a case before it begins."
+            )
+        self.gated = True
 
     @property
     def _cassette(self) -> Cassette | None:
@@ -95,7 +138,7 @@ class Live:
         :param workers: how many processes ask models beside each other.
         :raises InputError: the budget cannot be kept.
         """
-        if self.models:
+        if self.models or self.gated:
             from pytest_mlrbench.models.shared import SharedState
 
             self.calls.share(SharedState(folder / "shared.json"), workers)
@@ -145,7 +188,7 @@ class Live:
 
     def versions(self) -> dict[str, str]:
         """What the numbers of the run depend on beside the models."""
-        if not self.models:
+        if not self.models and not self.gated:
             return {}
         from pytest_mlrbench.models.prices import table_version
 
@@ -153,7 +196,7 @@ class Live:
 
     def spent(self) -> list[str]:
         """What the run has spent in all, in words, and what nobody knows of; empty if nothing."""
-        if not self.models:
+        if not self.models and not self.gated:
             return []
         if self.options.live.replay:
             return ["all calls were replayed: tokens and dollars are those of the recording"]

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.agents.function import FunctionAgent
+from pytest_mlrbench.agents.needs import needs_of
 from pytest_mlrbench.agents.specs import make_agent
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.fetching.verify import check_files
@@ -17,6 +18,7 @@ from pytest_mlrbench.judges.specs import make_judges
 from pytest_mlrbench.options import Options
 from pytest_mlrbench.run.live import Live
 from pytest_mlrbench.run.thresholds import DEFAULT, Threshold, check_names
+from pytest_mlrbench.sandbox.rooms import Rooms
 from pytest_mlrbench.spent import usd
 from pytest_mlrbench.suites.choice import select_tasks
 from pytest_mlrbench.suites.loading import load_suite
@@ -44,6 +46,7 @@ class Plan:
     thresholds: tuple[Threshold, ...]
     rubrics: Mapping[str, Rubric]
     live: Live
+    rooms: Rooms
 
     @classmethod
     def make(cls, options: Options) -> Plan:
@@ -72,7 +75,11 @@ class Plan:
         thresholds = tuple(Threshold.parse(text) for text in options.threshold or (DEFAULT,))
         check_names(thresholds, rubrics, stages)
         cases = make_cases(suite, stages, tasks, options.repeats)
-        return cls(options, suite, stages, cases, agent, tuple(judges), thresholds, rubrics, live)
+        needs = needs_of(agent) if agent else None
+        rooms = Rooms(options.sandbox, options.agent, needs, stages, live)
+        return cls(
+            options, suite, stages, cases, agent, tuple(judges), thresholds, rubrics, live, rooms
+        )
 
     def prepare(self) -> None:
         """Check that agent and judges can work; once per run, since it may take a while.
@@ -83,7 +90,7 @@ class Plan:
             if self.agent.needs_inputs:
                 self._need_inputs(self.agent)
                 self._check_inputs()
-            self.agent.prepare(self.cases)
+            prepare(self.agent, self.rooms, self.cases)
         agent: Agent = self.agent or FunctionAgent(_unknown)
         for judge in self.judges:
             judge.prepare(agent, self.cases)
@@ -187,6 +194,7 @@ class Plan:
             parts.append("DEMO")
         return [
             "mlrbench: " + " · ".join(parts),
+            *self.rooms.describe(),
             *self._describe_lacking(),
             *(f"mlrbench: {warning(name, related)}" for name, related in self.kin.items()),
             *self._describe_thresholds(),
@@ -217,6 +225,17 @@ class Plan:
         own = [str(threshold) for threshold in self.thresholds] != [DEFAULT]
         replaced = f" (in place of {DEFAULT})" if own else ""
         return [f"mlrbench: thresholds{replaced}: " + "; ".join(rules)]
+
+
+def prepare(agent: Agent, rooms: Rooms, cases: Sequence[Case]) -> None:
+    """Check, once per run, that *agent* can work, and *rooms* give it what it needs.
+
+    :raises InputError: one of them cannot.
+    """
+    rooms.prepare()
+    if rooms.uses("local") and (check := getattr(agent, "check_here", None)):
+        check()
+    agent.prepare(cases)
 
 
 def _unknown(assignment: object) -> None:

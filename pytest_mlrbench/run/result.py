@@ -74,7 +74,11 @@ class CaseResult(Record):
     #: What the models asked for it used; null where none was asked.
     spent_agent: Spent | None = None
     spent_judge: Spent | None = None
-    #: Whether they were answered from a recording, so that nothing was spent.
+    #: Where the agent's commands ran: ``docker`` or ``local``; null if it ran none.
+    sandbox: str | None = None
+    #: GPUs that were lent to it, by UUID.
+    gpus: tuple[str, ...] = ()
+    #: Whether models were answered from a recording, so that nothing was spent.
     replayed: bool = False
     #: Who made what was judged, where it is not the agent: of a run that is judged again.
     author: str | None = None

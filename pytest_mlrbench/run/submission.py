@@ -30,6 +30,10 @@ class SubmissionRecord(Record):
     fault: FaultRecord | None
     #: What the agent's calls to models used, where it is known.
     spent: Spent | None = None
+    #: Where its commands ran: ``docker`` or ``local``; null if it ran none.
+    sandbox: str | None = None
+    #: Lent to it, by UUID.
+    gpus: tuple[str, ...] = ()
     #: Named digests of what the submission depends on.
     key: dict[str, str | None]
 

@@ -14,10 +14,10 @@ WORKSPACE, FILES, DATA = "/workspace", "/agent", "/data"
 
 #: How a command ended: by itself, or what ended it.
 #:
-#: ``exit`` by itself, whatever its code; ``timeout`` the deadline; ``memory``, ``disk`` its own
-#: limit; ``tracer`` what records it has died while the host was not short of memory. All of these
-#: are the agent's doing. What is the system's is raised as a fault.
-Reason = Literal["exit", "timeout", "memory", "disk", "tracer"]
+#: ``exit`` by itself, whatever its code; ``timeout`` the deadline; ``memory``, ``pids``, ``disk``
+#: its own limit; ``tracer`` what records it has died while the host was not short of memory. All of
+#: these are the agent's doing. What is the system's is raised as a fault.
+Reason = Literal["exit", "timeout", "memory", "pids", "disk", "tracer"]
 Network = Literal["none", "models", "full"]
 
 
@@ -36,7 +36,7 @@ class Limits:
     #: moment.
     disk: int = 50 * 2**30
     #: Output that is kept.
-    log: int = 10 * 2**20
+    log: int = 100 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class Job:
     deadline: float
     log: Path
     ledger: Ledger
+    #: Name below :data:`DATA` → folder of this machine, readable only.
+    data: Mapping[str, Path] = field(default_factory=dict)
     #: UUIDs or indices, as the engine is told them.
     gpus: Sequence[str] = ()
     network: Network = "none"
     #: Unix socket of what answers for the models and hosts the case may reach; null without any.
     gate: Path | None = None
-    #: Environment variables beginning so are hidden in what is recorded.
-    secrets: Sequence[str] = field(default=())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""A local process: its own session, a deadline, its output in a file, nothing left behind.
+"""A local process: its own session, limits, its output in a file, nothing left behind.
 
-This is for agents you trust: it bounds time and output and cleans up, it isolates nothing.
+This is for agents you trust: it bounds what they use and cleans up, it isolates nothing.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+
+from pytest_mlrbench.errors import SystemFault
+from pytest_mlrbench.sandbox.base import Ended, Job, Limits, Reason
+from pytest_mlrbench.sandbox.local_limits import passed
 
 #: The variable that marks every process of a case; also how leftovers are found again.
 MARK = "MLR_WORKSPACE"
@@ -22,18 +25,44 @@ _SUPERVISE = str(Path(__file__).with_name("supervise.py"))
 GRACE = 2.0
 #: Bytes of the end of the output that are returned.
 TAIL = 2000
-#: Bytes of output kept; what comes after is read, counted and thrown away.
-LOG_LIMIT = 10 * 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a process ended. *code* is negative for a signal; *tail* is the end of its output."""
+class LocalSandbox:
+    """``--mlr-sandbox=local``.
 
-    reason: Literal["exit", "timeout"]
-    code: int
-    seconds: float
-    tail: str
+    :param limits: null for those of the machine.
+    """
+
+    name = "local"
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._given = limits
+        self.limits = limits or Limits()
+
+    def prepare(self) -> None:
+        """Nothing to check: this machine is there."""
+
+    async def run(self, job: Job) -> Ended:
+        """Run a command beside us, with our environment."""
+        ledger = job.ledger
+        ledger.write("begin", run=job.run, case=job.case, command=list(job.command), by="local")
+        ledger.write("blind", why="processes on this machine itself are not recorded")
+        own = {n: value for n, value in os.environ.items() if not n.startswith("PYTEST_")}
+        if job.gpus:
+            own["CUDA_VISIBLE_DEVICES"] = ",".join(job.gpus)
+        try:
+            ended = await run_process(
+                job.command,
+                workspace=job.workspace,
+                environment={**own, **job.environment},
+                seconds=max(0.0, job.deadline - time.time()),
+                log=job.log,
+                limits=self._given,
+            )
+        except OSError as error:
+            raise SystemFault("start", f"the agent could not be started: {error}.") from None
+        ledger.write("end", reason=ended.reason, code=ended.code, seconds=round(ended.seconds, 3))
+        return ended
 
 
 async def run_process(
@@ -43,8 +72,9 @@ async def run_process(
     environment: Mapping[str, str],
     seconds: float,
     log: Path,
+    limits: Limits | None = None,
 ) -> Ended:
-    """Run *command* in *workspace* until it exits or *seconds* have passed.
+    """Run *command* in *workspace* until it exits, or *seconds* or one of *limits* are passed.
 
     Standard output and error go to *log*. When the call returns, or is cancelled, no process of
     the case is left (see :mod:`pytest_mlrbench.sandbox.supervise`).
@@ -55,7 +85,7 @@ async def run_process(
     start = time.monotonic()
     reading, writing = os.pipe()
     failing, failed = os.pipe()
-    output = _Output(log)
+    output = _Output(log, (limits or Limits()).log)
     copying = asyncio.create_task(output.copy(reading))
     supervisor = [sys.executable, "-I", "-S", _SUPERVISE, str(failed), str(GRACE), str(os.getpid())]
     try:
@@ -73,11 +103,10 @@ async def run_process(
     finally:
         os.close(writing)  # so that the pipe ends with the last process that holds it
         os.close(failed)
-    reason: Literal["exit", "timeout"] = "exit"
     try:
-        await asyncio.wait_for(process.wait(), seconds)
-    except TimeoutError:
-        reason = "timeout"
+        reason = await _first(
+            process.wait(), passed(process.pid, workspace, limits) if limits else None, seconds
+        )
     finally:
         code = await _end(process)
         reap(workspace)
@@ -88,6 +117,21 @@ async def run_process(
     if why:
         raise OSError(why)
     return Ended(reason, code, time.monotonic() - start, output.tail.decode("utf-8", "replace"))
+
+
+async def _first(exit: Awaitable[int], passing: Awaitable[Reason] | None, seconds: float) -> Reason:
+    """Return what comes first: the exit, a limit that is passed, or the end of the time."""
+    ending = asyncio.ensure_future(exit)
+    watching = asyncio.ensure_future(passing) if passing else None
+    waited = {future for future in (ending, watching) if future}
+    try:
+        await asyncio.wait(waited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if ending.done():
+            return "exit"
+        return watching.result() if watching and watching.done() else "timeout"
+    finally:
+        for future in waited:
+            future.cancel()
 
 
 async def _end(process: asyncio.subprocess.Process) -> int:
@@ -106,6 +150,7 @@ class _Output:
     """What a process prints: kept up to a limit, counted beyond it."""
 
     log: Path
+    limit: int
     total: int = 0
     tail: bytes = b""
 
@@ -117,13 +162,13 @@ class _Output:
         try:
             with self.log.open("wb") as file:
                 while chunk := await stream.read(2**16):
-                    if self.total < LOG_LIMIT:
-                        file.write(chunk[: LOG_LIMIT - self.total])
+                    if self.total < self.limit:
+                        file.write(chunk[: self.limit - self.total])
                         file.flush()
                     self.total += len(chunk)
                     self.tail = (self.tail + chunk)[-TAIL:]
-                if self.total > LOG_LIMIT:
-                    lost = self.total - LOG_LIMIT
+                if self.total > self.limit:
+                    lost = self.total - self.limit
                     file.write(f"\n[{lost} more bytes of output were not kept]\n".encode())
         finally:
             transport.close()

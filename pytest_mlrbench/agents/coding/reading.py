@@ -1,0 +1,86 @@
+"""Lines of JSON that others wrote, of which any may be broken, foreign, or cut off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+#: Bytes of a line, and of a file, that are read; files of a folder that are.
+_LONGEST, _LARGEST, _MOST = 32 * 2**20, 512 * 2**20, 1000
+
+
+def kept(home: Path, patterns: Iterable[str]) -> list[Path]:
+    """Return the files below *home*, in the order of their names, that fit one of *patterns*.
+
+    The folder is the agent's: what leads out of it, or is no regular file, is left out.
+    """
+    root = home.resolve()
+    found = {path for pattern in patterns for path in islice(home.glob(pattern), _MOST)}
+    return [p for p in sorted(found) if p.is_file() and p.resolve().is_relative_to(root)]
+
+
+def documents(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects that stand alone on a line of *paths*; other lines are left out.
+
+    A file that cannot be read has none.
+    """
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                while file.tell() < _LARGEST and (line := file.readline(_LONGEST)):
+                    if line.lstrip().startswith(b"{") and (found := _document(line)) is not None:
+                        yield found
+        except OSError:
+            continue
+
+
+def _document(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def at(value: Any, *steps: str) -> Any:
+    """Return what lies under *steps* in nested objects; null if it is not there."""
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def objects(value: Any) -> Sequence[dict[str, Any]]:
+    """Return the objects of a list; nothing for whatever else is in its place."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def text(value: Any) -> str:
+    """Return a text; that of parts (``[{"text": …}]``) together; empty for anything else."""
+    if isinstance(value, str):
+        return value
+    return "\n".join(part["text"] for part in objects(value) if isinstance(part.get("text"), str))
+
+
+def number(value: Any) -> int:
+    """Return a count; 0 for whatever is none."""
+    return value if type(value) is int and 0 < value < 2**53 else 0
+
+
+def name(value: Any) -> str:
+    """Return a name, which is short and on one line; empty for anything else."""
+    found = text(value)
+    return found if len(found) <= 200 and found.isprintable() else ""
+
+
+def amount(value: Any) -> float | None:
+    """Return a sum of money; null for whatever is none."""
+    return float(value) if type(value) in (int, float) and 0 <= value < 1e9 else None
+
+
+def inside(path: Any, workspace: str) -> str:
+    """Return *path* relative to *workspace* if it lies in it, else as it is."""
+    found = PurePosixPath(text(path))
+    return str(found.relative_to(workspace) if found.is_relative_to(workspace) else found)

@@ -1,0 +1,67 @@
+"""What the kernel knows of a container."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_ROOT = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class ControlGroup:
+    """The processes of a container, as this machine sees them.
+
+    Where they are not to be seen (we are in a container ourselves, or the machine's control groups
+    are elsewhere) nothing is known, and nothing of it is an error.
+
+    :param pid: of the container's first process.
+    :param container: its id, which tells its groups from those of whoever has that number here.
+    """
+
+    pid: int
+    container: str
+
+    def forks_refused(self) -> int:
+        """Return how often the limit of processes was in the way of a new one."""
+        for folder in self._folders():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                words = (folder / "pids.events").read_text().split()
+                return int(words[words.index("max") + 1])
+        return 0
+
+    def hidden_bytes(self, devices: Collection[int]) -> int:
+        """Return what open files take on disk that are in no folder any more.
+
+        :param devices: numbers of the file systems that count.
+        """
+        found: dict[tuple[int, int], int] = {}
+        for process in self._processes():
+            with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/fd") as entries:
+                for entry in entries:
+                    with contextlib.suppress(OSError):
+                        status = entry.stat()
+                        is_hidden = stat.S_ISREG(status.st_mode) and status.st_nlink == 0
+                        if is_hidden and status.st_dev in devices:
+                            found[status.st_dev, status.st_ino] = status.st_blocks * 512
+        return sum(found.values())
+
+    def _processes(self) -> list[str]:
+        for folder in self._folders():
+            with contextlib.suppress(OSError):
+                return (folder / "cgroup.procs").read_text().split()
+        return []
+
+    def _folders(self) -> Iterator[Path]:
+        try:
+            groups = Path(f"/proc/{self.pid}/cgroup").read_text().splitlines()
+        except OSError:
+            return
+        for line in groups:
+            _, controllers, path = line.split(":", 2)
+            if controllers in ("", "pids") and self.container in path:
+                yield _ROOT / controllers / path.lstrip("/")

@@ -1,0 +1,76 @@
+"""What kind of thing a file is that an agent reads: an input, a package, weights, its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from pytest_mlrbench.sandbox.base import DATA, FILES, WORKSPACE
+from pytest_mlrbench.sandbox.shadow import Content
+
+#: ``benchmark-input`` what we laid out and the user's data; ``package`` what an installed package
+#: brings, ``installed`` the same where the agent installed it; ``weights`` of models that the agent
+#: did not write; ``own`` what a process of the agent wrote, or the agent brought; ``system`` the
+#: rest.
+Class = Literal["benchmark-input", "package", "installed", "weights", "own", "system"]
+
+#: Prefix of paths in the container → class. The longest that fits counts.
+PREFIXES: Mapping[str, Class] = {
+    DATA: "benchmark-input",
+    WORKSPACE: "own",
+    FILES: "own",
+    "/home": "own",
+    "/tmp": "own",
+    "/dev/shm": "own",
+    "/var/tmp": "own",
+    "/usr/lib/python3": "package",
+}
+_PACKAGE = re.compile(rb"/(?:site|dist)-packages/([^/]+)")
+_WEIGHTS = re.compile(rb"\.(?:safetensors|gguf|ggml|bin|pt|pth|ckpt|onnx|h5|msgpack|tflite)$")
+_SHIPPED = re.compile(rb"/(?:data|models|weights|checkpoints|\.?cache|huggingface|hub|torch)/")
+#: What a package is made of, as against the data that comes with it.
+_CODE = re.compile(
+    rb"\.(?:pyc?|pyi|pth|so(?:\.[0-9.]+)?|egg-link|js|mjs|cjs|node)$"
+    rb"|\.(?:dist|egg)-info(?:/|$)|/pyvenv\.cfg$|/package\.json$"
+)
+
+
+class Classes:
+    """Sorts paths into classes, by where they lie and whether the agent wrote them.
+
+    :param prefixes: as :data:`PREFIXES`, and instead of them.
+    """
+
+    def __init__(self, prefixes: Mapping[str, Class] = PREFIXES) -> None:
+        longest = sorted(prefixes.items(), key=lambda pair: -len(pair[0]))
+        self._prefixes = [(prefix.encode(), kind) for prefix, kind in longest]
+
+    def of(self, path: bytes, content: Content | None) -> Class:
+        """The class of a file; *content* is what is known of who made it."""
+        written = content is not None and bool(content.writers)
+        if content is not None and content.origin is not None and not written:
+            return "benchmark-input"
+        if _PACKAGE.search(path):
+            return "installed" if written else "package"
+        if written:
+            return "own"
+        if _WEIGHTS.search(path) and _SHIPPED.search(path):
+            return "weights"
+        for prefix, kind in self._prefixes:
+            if path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in (b"", b"/", b"."):
+                return kind
+        return "system"
+
+
+def package(path: bytes) -> str | None:
+    """The top-level name of the package that a file belongs to."""
+    found = _PACKAGE.search(path)
+    if not found or found[1].endswith((b".dist-info", b".egg-info", b".pth", b"__pycache__")):
+        return None
+    return found[1].split(b".")[0].decode("ascii", "replace")
+
+
+def is_code(path: bytes) -> bool:
+    """Whether a file of a package is code or its paperwork, not data."""
+    return _CODE.search(path) is not None

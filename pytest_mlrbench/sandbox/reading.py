@@ -1,0 +1,43 @@
+"""A stream of the engine, read by a thread of its own: those of a pool are few, and these wait."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+class Reading:
+    """Passes on each piece of a stream until it ends, from a thread.
+
+    :param stream: of the Docker SDK; closed when it has ended.
+    :param take: called with each piece; what it raises ends the reading.
+    :param end: called once, with what was raised, or null.
+    """
+
+    def __init__(
+        self, stream: Any, take: Callable[[Any], None], end: Callable[[Exception | None], None]
+    ) -> None:
+        self._stream, self._take, self._end = stream, take, end
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        error: Exception | None = None
+        try:
+            for piece in self._stream:
+                self._take(piece)
+        except Exception as raised:
+            error = raised
+        finally:
+            with contextlib.suppress(Exception):
+                # The stream's own close() leaves the connection open if the engine has ended it.
+                self._stream._response.close()
+            self._end(error)
+
+    def close(self) -> None:
+        """End the reading; when this returns, nothing is passed on any more."""
+        with contextlib.suppress(Exception):
+            self._stream.close()
+        self._thread.join(timeout=5)

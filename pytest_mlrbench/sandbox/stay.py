@@ -1,0 +1,128 @@
+"""What one command has of this machine and of the engine while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from pytest_mlrbench.errors import SystemFault
+from pytest_mlrbench.sandbox.attachment import Attachment
+from pytest_mlrbench.sandbox.base import Job, Limits
+from pytest_mlrbench.sandbox.cgroup import ControlGroup
+from pytest_mlrbench.sandbox.container_options import home_of
+from pytest_mlrbench.sandbox.engine import engine_faults
+from pytest_mlrbench.sandbox.engine_watch import EngineWatch
+from pytest_mlrbench.sandbox.output import Output
+from pytest_mlrbench.sandbox.workspace_watch import WorkspaceWatch
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+
+class Stay:
+    """Filled step by step by a sandbox; everything in it is let go of by :meth:`close`.
+
+    :param loop: that the sandbox waits on.
+    """
+
+    #: The agent's container, of the SDK.
+    container: Any
+    output: Output
+    attachment: Attachment
+    engine: EngineWatch
+    disk: WorkspaceWatch
+    group: ControlGroup
+
+    def __init__(self, job: Job, loop: asyncio.AbstractEventLoop) -> None:
+        self.job = job
+        self.recorder: Any = None
+        #: Kind and name of each thing in the engine, in the order in which they were made.
+        self.names: list[tuple[str, str]] = []
+        #: When the command began, on the monotonic clock.
+        self.started = time.monotonic()
+        #: Whether the agent's folders are still its own, and not to be read here.
+        self.is_given = False
+        self.forks_refused = 0
+        #: Of this machine, in bytes: the least that was seen.
+        self.free_memory = 2**63
+        self._loop = loop
+        self._news = asyncio.Event()
+        self._word = uuid.uuid4().hex[:12]
+        self._open: list[Any] = []
+
+    def name(self, kind: str, part: str) -> str:
+        """Return a name for a new thing; it is removed at the end whether or not it came to be."""
+        name = f"mlrbench-{self._word}-{part}"
+        self.names.append((kind, name))
+        return name
+
+    def listen(self, client: DockerClient, limits: Limits) -> None:
+        """Begin to read and watch what the container, which has not started yet, will do."""
+        job = self.job
+        self.output = self._hold(Output(job.log, limits.log))
+        self.engine = self._hold(EngineWatch(client, self.container.id, self._wake))
+        folders = (job.workspace, home_of(job))
+        self.disk = self._hold(WorkspaceWatch(folders, limits.disk, self._wake))
+        trace = self.recorder.feed if self.recorder else self.output.feed
+        attachment = Attachment(self.container, self.output.feed, trace, self._wake)
+        self.attachment = self._hold(attachment)
+
+    def _hold(self, thing: Any) -> Any:
+        self._open.append(thing)
+        return thing
+
+    def _wake(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._news.set)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the container has, or nothing more can be read of it."""
+        return self.attachment.ended.is_set()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the command has ended; others that it started may still run.
+
+        :raises SystemFault: it cannot be known any more.
+        """
+        self.check()
+        main_ended = self.recorder is not None and self.recorder.main_exit is not None
+        return self.has_ended or main_ended
+
+    def check(self) -> None:
+        """Make sure that all that was to be seen of the container could be.
+
+        :raises SystemFault: the engine went away, or this machine's disk is full.
+        """
+        if self.engine.lost:
+            raise SystemFault("engine", "the Docker engine went away while the agent ran.")
+        if self.attachment.error is not None:
+            with engine_faults("the agent's output could not be kept"):
+                raise self.attachment.error
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until there is news, for so long at most."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), seconds)
+        self._news.clear()
+
+    async def wait_for_end(self, seconds: float) -> None:
+        """Wait until the container has ended, for so long at most."""
+        end = time.monotonic() + seconds
+        while not self.has_ended and (left := end - time.monotonic()) > 0:
+            await self.wait(left)
+
+    def close(self) -> None:
+        """Let go of the threads and the file.
+
+        :raises SystemFault: the end of the output could not be written.
+        """
+        if self.recorder is not None:
+            self.recorder.close()
+        with engine_faults("the agent's output could not be kept"):
+            for thing in reversed(self._open):
+                thing.close()

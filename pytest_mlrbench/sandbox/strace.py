@@ -1,0 +1,307 @@
+r"""The output of strace, read as it comes: bytes in, calls and exits out.
+
+Read is what ``strace -f -y -ttt -o FILE`` writes, one line each::
+
+    12  1700000000.123456 openat(AT_FDCWD</workspace>, "a\n", O_RDONLY) = 3</workspace/a\n>
+    12  1700000000.123456 +++ exited with 0 +++
+
+A call during which another process was seen is split over two lines (``<unfinished ...>``,
+``<... openat resumed>``) and put together here. Whatever an agent can choose, names and arguments,
+strace quotes: a quotation mark, an angle bracket or a line break in it is escaped. So a line break
+ends a line, and what stands outside of quotes is strace's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+#: Bytes of one line. Longer than any call with the longest arguments the kernel takes.
+LINE = 16 * 2**20
+
+_LINE = re.compile(rb"(\d+) +(\d+\.\d+) (.*)", re.DOTALL)
+_EXITED = re.compile(rb"\+\+\+ exited with (\d+) \+\+\+")
+_KILLED = re.compile(rb"\+\+\+ killed by (\w+)(?: \(core dumped\))? \+\+\+")
+_REPLACED = re.compile(rb"\+\+\+ superseded by execve in pid (\d+) \+\+\+")
+_ORPHAN = re.compile(rb"\S*strace: Exit of unknown pid (\d+) ignored")
+#: The thread was killed before strace could see which call it was about to make. The kernel then
+#: does not make it.
+_NOT_MADE = re.compile(
+    rb"\?\?\?\((?: <unfinished \.\.\.>|\) *= \?)|<\.\.\. \?\?\? resumed>\) *= \?"
+)
+_RESUMED = re.compile(rb"<\.\.\. (\w+) resumed>(.*)", re.DOTALL)
+_UNFINISHED = re.compile(rb"(.*) <(?:unfinished|pid changed to \d+) \.\.\.>", re.DOTALL)
+#: The end of a line that tells of a failure. Nothing that an agent chose can stand there.
+_FAILED = re.compile(rb"\) += -1 E[A-Z0-9]+ \([^()\"<>]*\)$")
+#: Nearly all lines: a file was opened for reading.
+_READ = re.compile(
+    rb'(\d+) +(\d+\.\d+) openat\((AT_FDCWD<[^<>]*>), ("(?:[^"\\]|\\.)*"), (O_RDONLY[A-Z_|]*)\)'
+    rb" += (\d+)<([^<>]*)>"
+)
+_CALL = re.compile(rb"(\w+)\((.*)", re.DOTALL)
+#: A quoted string, what -y says of a descriptor, brackets, commas, and anything between them.
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|<[^<>]*>|[\[{(]|[\]})]|,|[^"<\[\]{}(),]+|[<"]', re.DOTALL)
+_STRING = re.compile(rb'@?"((?:[^"\\]|\\.)*)"(\.\.\.)?', re.DOTALL)
+_RESULT = re.compile(rb" *= (-?\d+|\?)(?:<([^<>]*)>)?(\(deleted\))?(?: (E[A-Z0-9]+)\b)?")
+_DESCRIPTOR = re.compile(rb"(AT_FDCWD|-?\d+)(?:<([^<>]*)>)?(\(deleted\))?")
+_ESCAPE = re.compile(rb"\\([0-7]{1,3}|x[0-9a-f]{2}|.)", re.DOTALL)
+_NAMED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that has returned.
+
+    :param task: the thread that made it, as the container numbers it.
+    :param time: when it began, Unix time in seconds.
+    :param arguments: as strace writes them; see :func:`string`, :func:`descriptor`.
+    :param result: null where strace could not tell: the thread was killed in the call.
+    :param error: name of what went wrong, such as ``ENOENT``; *result* is then negative.
+    :param path: where the descriptor that was returned leads to.
+    :param deleted: that path has no name in its folder any more, or never had.
+    """
+
+    task: int
+    time: float
+    name: str
+    arguments: tuple[bytes, ...]
+    result: int | None
+    path: bytes | None = None
+    deleted: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """A thread has ended. *code* is negative for a signal, null where it is not known by name."""
+
+    task: int
+    time: float
+    code: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The process *task* executes another program, at the word of its thread *by*."""
+
+    task: int
+    time: float
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """The end of *task* was told to strace as its parent; it must have been traced until then."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A line that is none of the above: strace's own words, or what it cut off."""
+
+    line: bytes
+
+
+#: What a thread does.
+Doing = Call | Exit | Replaced
+Event = Doing | Orphan | Unread
+
+
+@dataclass
+class Lines:
+    """What strace writes, cut anywhere, put together again; without calls that failed.
+
+    Of those, ``connect`` alone is of interest.
+    Kept is one unfinished call for each thread, and the line that has not ended yet.
+    """
+
+    _rest: bytearray = field(default_factory=bytearray)
+    _skipping: bool = False
+    _begun: dict[int, tuple[float, bytes]] = field(default_factory=dict)
+
+    def feed(self, data: bytes) -> Iterator[Event]:
+        """Yield what the lines completed by *data* say."""
+        *whole, rest = data.split(b"\n")
+        for line in whole:
+            if self._rest:
+                line = bytes(self._rest) + line
+                self._rest.clear()
+            if self._skipping:
+                self._skipping = False
+            elif line:
+                yield from self._line(line)
+        if not self._skipping:
+            self._rest += rest
+        if len(self._rest) > LINE:
+            yield Unread(bytes(self._rest[:200]))
+            self._rest.clear()
+            self._skipping = True
+
+    def close(self) -> Iterator[Event]:
+        """Yield what is left: calls that have not returned, and a line that was cut off."""
+        for task in list(self._begun):
+            yield from self._cut_short(task)
+        if self._rest:
+            yield Unread(bytes(self._rest[:200]))
+        self._rest.clear()
+
+    def _cut_short(self, task: int) -> Iterator[Event]:
+        """Yield the call in which a thread was when it was killed."""
+        time, text = self._begun.pop(task, (0.0, b""))
+        if call := _call(task, time, text + b") = ?"):
+            yield call
+
+    def _line(self, line: bytes) -> Iterator[Event]:
+        if found := _READ.fullmatch(line):
+            task, time, *arguments, result, path = found.groups()
+            path = unescape(path)
+            yield Call(int(task), float(time), "openat", tuple(arguments), int(result), path)
+            return
+        found = _LINE.fullmatch(line)
+        if not found:
+            orphan = _ORPHAN.fullmatch(line)
+            yield Orphan(int(orphan[1])) if orphan else Unread(line[:200])
+            return
+        task, time, text = int(found[1]), float(found[2]), found[3]
+        if text.startswith(b"+++"):
+            yield from self._ending(task, time, text)
+        elif text.startswith(b"---") or _NOT_MADE.fullmatch(text):
+            return  # a signal, a stop, or nothing
+        elif text.endswith(b")") and b"connect" not in text[:30] and _FAILED.search(text):
+            self._begun.pop(task, None)
+        elif text.endswith(b" ...>") and (found := _UNFINISHED.fullmatch(text)):
+            self._begun[task] = (time, found[1])
+        elif found := _RESUMED.fullmatch(text):
+            time, begun = self._begun.pop(task, (time, b""))
+            if begun.startswith(found[1] + b"("):
+                yield _call(task, time, begun + found[2]) or Unread(line[:200])
+            else:
+                yield Unread(line[:200])
+        else:
+            yield _call(task, time, text) or Unread(line[:200])
+
+    def _ending(self, task: int, time: float, text: bytes) -> Iterator[Event]:
+        if found := _REPLACED.fullmatch(text):
+            # The call that does it returns under the number of the process.
+            by = int(found[1])
+            yield from self._cut_short(task)
+            if by in self._begun:
+                self._begun[task] = self._begun.pop(by)
+            yield Replaced(task, time, by)
+            return
+        yield from self._cut_short(task)
+        if found := _EXITED.fullmatch(text):
+            yield Exit(task, time, int(found[1]))
+        elif found := _KILLED.fullmatch(text):
+            yield Exit(task, time, _signal(found[1].decode()))
+        else:
+            yield Unread(text[:200])
+
+
+def _signal(name: str) -> int | None:
+    import signal
+
+    if name.startswith("SIGRT_"):
+        return -(32 + int(name.removeprefix("SIGRT_")))
+    number = getattr(signal, name, None)
+    return -int(number) if isinstance(number, signal.Signals) else None
+
+
+def _call(task: int, time: float, text: bytes) -> Call | None:
+    found = _CALL.fullmatch(text)
+    if not found:
+        return None
+    split = _arguments(found[2])
+    if split is None:
+        return None
+    arguments, after = split
+    result = _RESULT.match(after)
+    if not result:
+        return None
+    # A call that a signal interrupted has the result "?" and an error, and is made again.
+    value = int(result[1]) if result[1] != b"?" else -1 if result[4] else None
+    return Call(
+        task,
+        time,
+        found[1].decode(),
+        arguments,
+        value,
+        None if result[2] is None else unescape(result[2]),
+        result[3] is not None,
+        result[4].decode() if result[4] else None,
+    )
+
+
+def _arguments(text: bytes) -> tuple[tuple[bytes, ...], bytes] | None:
+    """Split at the commas that are in no brackets; also return what follows the closing one."""
+    arguments: list[bytes] = []
+    depth = start = 0
+    for token in _TOKEN.finditer(text):
+        first = token[0]
+        if first in (b"(", b"[", b"{"):
+            depth += 1
+        elif first in (b")", b"]", b"}"):
+            depth -= 1
+            if depth < 0:
+                if last := text[start : token.start()].strip():
+                    arguments.append(last)
+                return tuple(arguments), text[token.end() :]
+        elif first == b"," and depth == 0:
+            arguments.append(text[start : token.start()].strip())
+            start = token.end()
+    return None
+
+
+def unescape(text: bytes) -> bytes:
+    """What stood in strace's quotation marks or angle brackets."""
+    return _ESCAPE.sub(_plain, text) if b"\\" in text else text
+
+
+def _plain(found: re.Match[bytes]) -> bytes:
+    code = found[1]
+    if code[:1].isdigit():
+        return bytes([int(code, 8) & 0xFF])
+    if len(code) == 3:
+        return bytes([int(code[1:], 16)])
+    return _NAMED.get(code, code)
+
+
+def text(name: bytes) -> str:
+    """A name as it is kept: bytes that are no UTF-8 become surrogates."""
+    return name.decode("utf-8", "surrogateescape")
+
+
+def string(argument: bytes) -> bytes | None:
+    """The text of a quoted argument; null for a pointer that leads nowhere."""
+    found = _STRING.fullmatch(argument)
+    return unescape(found[1]) if found else None
+
+
+def strings(argument: bytes) -> tuple[list[bytes], bool]:
+    """The texts of a list of quoted arguments, and whether strace left some of it out."""
+    texts, cut = [], not argument.endswith(b"]")
+    for token in _STRING.finditer(argument):
+        texts.append(unescape(token[1]))
+        cut = cut or token[2] is not None
+    return texts, cut or argument.endswith(b"...]")
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A descriptor and where it leads; *number* null is the working directory."""
+
+    number: int | None
+    path: bytes | None
+    deleted: bool
+
+
+def descriptor(argument: bytes) -> Descriptor | None:
+    """A descriptor, or the working directory, as an argument; null if it is neither."""
+    found = _DESCRIPTOR.fullmatch(argument)
+    if not found:
+        return None
+    path = None if found[2] is None else unescape(found[2])
+    number = None if found[1] == b"AT_FDCWD" else int(found[1])
+    return Descriptor(number, path, found[3] is not None)

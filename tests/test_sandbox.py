@@ -1,0 +1,156 @@
+"""Where commands of agents run: what the user says of it, and local processes within limits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from test_bad_input import refused
+
+from pytest_mlrbench.agents.command import CommandAgent
+from pytest_mlrbench.sandbox.ledger import read
+
+if TYPE_CHECKING:
+    from conftest import Repository
+
+#: An engine that is not there.
+NOWHERE = "unix:///nowhere/docker.sock"
+EXPERIMENT = "--mlr-stage=experiment"
+CMD = "--mlr-agent=cmd:sh agent.sh"
+LOCAL = "--mlr-sandbox=local"
+
+
+@pytest.fixture(autouse=True)
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None answers, and no provider's key is set."""
+    monkeypatch.setenv("DOCKER_HOST", NOWHERE)
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--mlr-sandbox=vm"], ["--mlr-sandbox=vm", "auto, docker, local"]),
+        (["--mlr-network=some"], ["--mlr-network=some", "none, models, full"]),
+        ([LOCAL, "--mlr-network=full"], ["--mlr-network", "add --mlr-sandbox=docker"]),
+        ([LOCAL, "--mlr-data=."], ["--mlr-data", "add --mlr-sandbox=docker"]),
+        ([LOCAL, "--mlr-allow-host=a.org"], ["--mlr-allow-host", "add --mlr-sandbox=docker"]),
+        ([LOCAL, "--mlr-limits=cpus=2"], ["--mlr-limits cpus=", "add --mlr-sandbox=docker"]),
+        (["--mlr-limits=memory=lots"], ["'memory=lots'", "16g"]),
+        (["--mlr-data=nowhere"], ["--mlr-data nowhere", "there is no folder"]),
+        (["--mlr-data=.:a", "--mlr-data=.:a"], ["is called a too"]),
+        (["--mlr-network=none", "--mlr-allow-host=a.org"], ["--mlr-network=none", "leave one out"]),
+        (["--mlr-network=full", "--mlr-allow-host=a.org"], ["reaches every host"]),
+        (["--mlr-gpus=some"], ["--mlr-gpus=some"]),
+        (["--mlr-gpus=2"], ["NVIDIA"]),
+        (["--mlr-agent-max-cost=0"], ["--mlr-agent-max-cost must be above 0"]),
+        ([], ["no Docker engine answers", "--mlr-sandbox=local"]),
+        (["--mlr-network=models"], ["--mlr-network=models", "OPENAI_API_KEY"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) and value else None,
+)
+def test_what_cannot_be_given_is_said_at_the_start(
+    repo: Repository, options: list[str], words: list[str]
+) -> None:
+    repo.lay({"agent.sh": "exit 1"})
+    said = refused(repo, EXPERIMENT, CMD, "--mlr-limit=1", *options)
+    assert all(word in said for word in words), said
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--mlr-network=none"], ["codex", "--mlr-network=none leaves it none"]),
+        ([], ["openai", "OPENAI_API_KEY"]),
+        (["--mlr-max-tokens=9"], ["--mlr-max-tokens does not bound"]),
+        (["--mlr-max-cost=9"], ["--mlr-agent-max-cost"]),
+        ([LOCAL], ["OPENAI_API_KEY"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) and value else None,
+)
+def test_what_a_coding_agent_lacks_is_said_at_the_start(
+    repo: Repository, options: list[str], words: list[str]
+) -> None:
+    said = refused(repo, "--mlr-stage=idea", "--mlr-agent=codex", *options)
+    assert all(word in said for word in words), said
+
+
+def test_a_python_callable_runs_in_no_container(repo: Repository) -> None:
+    repo.lay({"my_agent.py": "def answer(case): ..."})
+    said = refused(repo, EXPERIMENT, "--mlr-agent=py:my_agent:answer", "--mlr-sandbox=docker")
+    assert "--mlr-sandbox=docker: a Python callable is imported on this machine" in said
+
+
+def test_the_header_says_that_processes_are_in_no_sandbox(repo: Repository) -> None:
+    repo.lay({"agent.sh": "mkdir -p results; echo '# Results' > results/results.md"})
+    result = repo.run(EXPERIMENT, CMD, LOCAL, "--mlr-limit=1", "--mlr-threshold=overall>=1")
+    result.stdout.fnmatch_lines(["mlrbench: commands run as processes of yours, in no sandbox*"])
+    (case,) = repo.report.cases
+    assert (case.verdict, case.sandbox, case.gpus) == ("pass", "local", ())
+
+
+@pytest.mark.parametrize(
+    ("limit", "script"),
+    [
+        ("memory=60m", "python3 -c 'import time; a = bytearray(200_000_000); time.sleep(60)'"),
+        ("pids=16", "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do sleep 60 & done; wait"),
+        ("disk=1m", "head -c 3000000 /dev/urandom > data; sleep 60"),
+    ],
+    ids=["memory", "pids", "disk"],
+)
+def test_a_local_agent_that_passes_a_limit_has_failed(
+    repo: Repository, limit: str, script: str
+) -> None:
+    repo.lay({"agent.sh": script})
+    repo.run("--mlr-stage=idea", CMD, "--mlr-limit=1", f"--mlr-limits={limit}", "--mlr-timeout=40")
+    (case,) = repo.report.cases
+    assert case.fault is not None
+    name = limit.partition("=")[0]
+    assert (case.fault.blame, case.fault.cause) == ("agent", name)
+    assert f"(--mlr-limits {name}=)" in case.fault.message
+
+
+def test_the_ledger_of_a_local_process_says_that_it_is_blind(repo: Repository) -> None:
+    repo.lay({"agent.sh": "echo '# An idea' > idea.md"})
+    repo.run("--mlr-stage=idea", CMD, "--mlr-limit=1")
+    (found,) = repo.runs[-1].path.glob("cases/*/*/*/ledger.jsonl")
+    begin, blind, end = read(found)
+    assert (begin["e"], blind["e"], end["e"]) == ("begin", "blind", "end")
+    assert begin["case"].startswith("mini/idea/")
+    assert (end["reason"], end["code"]) == ("exit", 0)
+    submission = json.loads(found.with_name("submission.json").read_text("utf-8"))
+    assert submission["sandbox"] == "local"
+    assert not found.with_name("heartbeat.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("spec", "contained"),
+    [
+        ("cmd:sh agent.sh", ["sh", "/agent/agent.sh"]),
+        ("cmd:./agent.sh --x=agent.sh", ["/agent/agent.sh", "--x=agent.sh"]),
+        ("cmd:python3 sub/../agent.sh", ["python3", "/agent/agent.sh"]),
+        ("cmd:python3 /app/only_in_the_image.py", ["python3", "/app/only_in_the_image.py"]),
+    ],
+)
+def test_a_container_is_given_the_files_that_a_command_names(
+    tmp_path: Path, spec: str, contained: list[str]
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "agent.sh").write_text("")
+    assert CommandAgent(spec, tmp_path).contained == contained
+
+
+def test_folders_nested_a_thousand_deep_are_the_agents_fault(repo: Repository) -> None:
+    nest = "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(1500)]"
+    repo.lay({"agent.sh": f"echo '# An idea' > idea.md; python3 -c \"{nest}\""})
+    try:
+        repo.run("--mlr-stage=idea", CMD, "--mlr-limit=1")
+        (case,) = repo.report.cases
+        assert case.fault is not None
+        assert (case.fault.blame, case.fault.cause) == ("agent", "unusable_output")
+    finally:  # Python would remove them by recursion
+        subprocess.run(["rm", "-rf", *repo.path.glob(".mlrbench/runs/*/cases")], check=True)
