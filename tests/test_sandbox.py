@@ -145,7 +145,7 @@ def test_a_container_is_given_the_files_that_a_command_names(
 
 
 def test_folders_nested_a_thousand_deep_are_the_agents_fault(repo: Repository) -> None:
-    nest = "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(1500)]"
+    nest = "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(1100)]"
     repo.lay({"agent.sh": f"echo '# An idea' > idea.md; python3 -c \"{nest}\""})
     try:
         repo.run("--mlr-stage=idea", CMD, "--mlr-limit=1")
