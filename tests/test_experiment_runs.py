@@ -225,3 +225,32 @@ def test_status_shows_what_runs(
         said = capsys.readouterr().out
         assert "experiment/conformal_diabetes/r1" in said
         assert "docker" in said
+
+
+OWN = """
+import pytest
+from pytest_mlrbench.sandbox.docker import DockerSandbox
+
+class Told(DockerSandbox):
+    def start(self, stay):
+        with open("started", "a") as file:
+            print(stay.job.case, file=file)
+        super().start(stay)
+
+@pytest.fixture(scope="session")
+def mlr_container(mlr_container):
+    return Told(mlr_container.image, mlr_container.limits)
+"""
+
+
+def test_a_step_of_the_sandbox_can_be_overridden(repo: Repository, engine: Any) -> None:
+    repo.lay(
+        {
+            "conftest.py": OWN,
+            "test_own.py": "from pytest_mlrbench.stage_tests import *",
+            "agent.sh": "mkdir -p results; echo '# Results' > results/results.md",
+        }
+    )
+    repo.run(*RUN_SLOW, "--mlr-limit=1", "test_own.py").assert_outcomes(passed=1)
+    started = (repo.path / "started").read_text()
+    assert started == "mini/experiment/calibration_digits/r1\n"
