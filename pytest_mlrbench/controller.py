@@ -224,7 +224,10 @@ class Controller(ActiveRun):
 
     def pytest_report_header(self) -> list[str]:
         """Say what is run, on what share of the benchmark, and where it is kept."""
-        lines = self.plan.describe()
+        try:
+            lines = self.plan.describe()
+        except InputError as error:  # of GPUs, where nothing was prepared
+            raise pytest.UsageError(str(error)) from None
         if self.folder:
             resumed = ", resumed" if self.plan.options.resume else ""
             lines.append(f"mlrbench: run folder {self.folder.shown_path}{resumed}")

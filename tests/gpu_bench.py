@@ -26,9 +26,11 @@ def four_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     monkeypatch.delitem(sys.modules, "pynvml", raising=False)
     stand_in = importlib.import_module("pynvml")
     assert stand_in.__file__ == str(folder / "pynvml.py")
+    # Entered by monkeypatch too: what it undoes last is then what was there before the test.
+    del sys.modules["pynvml"]
+    monkeypatch.setitem(sys.modules, "pynvml", stand_in)
     yield
     assert stand_in._open == 0  # every session was closed
-    sys.modules.pop("pynvml", None)
 
 
 def without_package(monkeypatch: pytest.MonkeyPatch) -> None:

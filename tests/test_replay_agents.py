@@ -97,7 +97,14 @@ def bench(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 def measured(properties: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     """What was measured: verdicts, faults and scores, not by whom, when and where."""
-    other = ("mlr.agent", "mlr.author", "mlr.seconds", "mlr.artifacts", "mlr.judge.checklist.spec")
+    other = (
+        "mlr.agent",
+        "mlr.author",
+        "mlr.sandbox",
+        "mlr.seconds",
+        "mlr.artifacts",
+        "mlr.judge.checklist.spec",
+    )
     return {
         case: {name: value for name, value in found.items() if not name.startswith(other)}
         for case, found in properties.items()

@@ -11,6 +11,7 @@ import pytest
 from test_bad_input import refused
 
 from pytest_mlrbench.agents.command import CommandAgent
+from pytest_mlrbench.run import digests
 from pytest_mlrbench.sandbox.ledger import read
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def test_the_header_says_that_processes_are_in_no_sandbox(repo: Repository) -> N
     assert (case.verdict, case.sandbox, case.gpus) == ("pass", "local", ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "script"),
     [
@@ -144,13 +146,47 @@ def test_a_container_is_given_the_files_that_a_command_names(
     assert CommandAgent(spec, tmp_path).contained == contained
 
 
-def test_folders_nested_a_thousand_deep_are_the_agents_fault(repo: Repository) -> None:
+def test_a_large_file_of_holes_takes_no_time_and_its_content_counts(tmp_path: Path) -> None:
+    def hollow(name: str, *places: int) -> str:
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(8 * 2**40)
+            for place in places:
+                file.seek(place)
+                file.write(b"content")
+        return digests.of_file(tmp_path / name)
+
+    found = [hollow("a"), hollow("b", 5 * 2**40), hollow("c", 3, 5 * 2**40), hollow("d", 4)]
+    assert len(set(found)) == 4
+    assert hollow("e", 5 * 2**40) == found[1]
+    assert digests.of_file(tmp_path / "c") == found[2]
+
+
+def test_what_an_agent_prints_is_mere_text(repo: Repository) -> None:
+    repo.lay({"agent.sh": "printf '\\033[2K\\033[32mfine\\033[0m\\n::error::owned\\n'; exit 3"})
+    repo.run("--mlr-stage=idea", CMD, "--mlr-limit=1")
+    (case,) = repo.report.cases
+    assert case.fault is not None
+    assert "\x1b" not in case.fault.message
+    assert "fine\n: :error::owned" in case.fault.message
+
+
+@pytest.mark.parametrize("option", ["--collect-only", "--mlr-estimate"])
+def test_gpus_that_are_not_there_are_said_where_nothing_is_run(
+    repo: Repository, option: str
+) -> None:
+    repo.lay({"agent.sh": "exit 1"})
+    said = refused(repo, EXPERIMENT, CMD, "--mlr-gpus=5", option)
+    assert "--mlr-gpus=5" in said
+
+
+def test_folders_nested_a_thousand_deep_are_judged_and_replayed(repo: Repository) -> None:
     nest = "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(1100)]"
     repo.lay({"agent.sh": f"echo '# An idea' > idea.md; python3 -c \"{nest}\""})
     try:
         repo.run("--mlr-stage=idea", CMD, "--mlr-limit=1")
         (case,) = repo.report.cases
-        assert case.fault is not None
-        assert (case.fault.blame, case.fault.cause) == ("agent", "unusable_output")
+        assert case.overall is not None
+        repo.run("--mlr-stage=idea", f"--mlr-agent=replay:{repo.runs[-1].path}", "--mlr-limit=1")
+        assert repo.report.cases[0].overall == case.overall
     finally:  # Python would remove them by recursion
         subprocess.run(["rm", "-rf", *repo.path.glob(".mlrbench/runs/*/cases")], check=True)

@@ -252,7 +252,8 @@ async def run_command(
     room = work.room or Room(LocalSandbox(), run="", case=work.task_id, folder=work.log.parent)
     seconds = work.seconds_left
     ended = await room.execute(command, work, environment=environment, files=files or {})
-    if room.failing and (ended.reason, ended.code) != ("exit", 0):
+    excused = ended.reason == "timeout" or (ended.reason == "exit" and ended.code != 0)
+    if room.failing and excused:
         raise SystemFault("provider", f"the agent's models did not answer: {room.failing}")
     if ended.reason == "timeout":
         raise AgentFault("timeout", f"the agent did not end within {seconds:.0f} s.")

@@ -115,7 +115,10 @@ class ReplayAgent:
         if self.layout:
             return self.layout.submission(self.system or "", case.stage, case.task.id)
         # Without a record the agent had not ended: what lies there is no submission.
-        return dict(digests.shown(self._stored(case) / "submission")) if self._record(case) else {}
+        record = self._record(case)
+        if record is None or record.fault:  # what failed without a score is not looked at again
+            return {}
+        return dict(digests.shown(self._stored(case) / "submission"))
 
     def _stored(self, case: Case) -> Path:
         assert self.run_folder is not None
@@ -127,8 +130,10 @@ class ReplayAgent:
         return read_model(self._stored(case) / "submission.json", SubmissionRecord)
 
     def digest(self, case: Case) -> str | None:
-        """Digest of the stored files of *case*."""
-        return digests.of_files(self._files(case).items())
+        """Digest of the stored files of *case*, or of what went wrong."""
+        record = self._record(case)
+        fault = record.fault.model_dump() if record and record.fault else None
+        return digests.of_json([digests.of_files(self._files(case).items()), fault])
 
     async def run(self, case: Case, work: Assignment) -> None:
         """Lay the stored files into the workspace; a stored agent's fault happens again."""

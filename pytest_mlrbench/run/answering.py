@@ -61,7 +61,7 @@ async def answer(
         stamp=stamp,
         seconds=took,
         fault=None if fault is None else fault_record(fault),
-        spent=spent_by_agent(agent, case),
+        spent=spent_by_agent(agent, case) or (room.spent if room else None),
         sandbox=room.sandbox.name if room else None,
         gpus=tuple(room.gpus) if room else (),
         key=key,

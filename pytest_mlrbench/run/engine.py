@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from pytest_mlrbench.agents.base import Agent
-from pytest_mlrbench.errors import SystemFault
+from pytest_mlrbench.errors import InputError, SystemFault
 from pytest_mlrbench.judges.base import Judge, Reviewable
 from pytest_mlrbench.judges.kinship import author_of
 from pytest_mlrbench.judges.panel import combine
@@ -98,8 +98,12 @@ class Engine:
 
     async def measure(self, case: Case) -> CaseResult:
         """Run the agent, have the judges score what it left, and record the result."""
-        key = self._key(case)
-        submission = self.stopped() or await self._submission(case, key)
+        try:
+            key = self._key(case)
+            submission = self.stopped() or await self._submission(case, key)
+        except InputError as error:  # the engine was there when the run began
+            key = dict.fromkeys(("task", "inputs", "agent", "rubric", "judges"))
+            submission = SystemFault("engine", str(error))
         result = self._verdict(case, await self._judged(case, key, submission))
         self.folder.record(result)
         return result

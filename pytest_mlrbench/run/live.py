@@ -119,7 +119,6 @@ class Live:
                 "--mlr-max-cost needs --mlr-agent-max-cost, the most that the agent may spend in"
                 " one case: that much is held for a case before it begins."
             )
-        self.gated = True
 
     @property
     def _cassette(self) -> Cassette | None:

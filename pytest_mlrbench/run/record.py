@@ -119,6 +119,7 @@ class RunRecord(Record):
                 "pytest-mlrbench": pytest_mlrbench.__version__,
                 "python": platform.python_version(),
                 **plan.live.versions(),
+                **plan.rooms.versions(),
             },
             sessions=(*(earlier.sessions if earlier else ()), session),
         )

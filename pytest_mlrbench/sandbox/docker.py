@@ -114,6 +114,8 @@ class DockerSandbox:
             await in_thread(self.start, stay)
             cause = await self.follow(stay)
             await self.stop(stay, cause)
+            if cause == "exit" and await in_thread(stay.disk.look):
+                cause = "disk"
             return await in_thread(self.conclude, stay, cause)
         finally:
             await in_thread(self.remove, stay)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from pytest_mlrbench.run.faults import ESCAPES
 from pytest_mlrbench.run.folder import read_model, write_json
 from pytest_mlrbench.sandbox.gpu_usage import GpuUse
 from pytest_mlrbench.sandbox.labels import is_dead, owner
@@ -25,8 +26,6 @@ FILE = "heartbeat.json"
 EVERY, STALE = 15.0, 120.0
 #: Bytes of the end of a log in which its last line is looked for, and characters of it shown.
 _TAIL, _SHOWN = 4096, 100
-#: Colours, positions and titles that programs write to terminals.
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
 
 
 class GpuBeat(Record):
@@ -145,7 +144,7 @@ def last_line(log: Path, hide: Callable[[str], str] = str) -> str:
     except OSError:
         return ""
     # What was cut in two where reading began, as a key, is not shown.
-    text = _ESCAPES.sub("", hide(text)[-_TAIL:])
+    text = ESCAPES.sub("", hide(text)[-_TAIL:])
     # Bars of progress go back to the start of their line.
     for line in reversed(re.split(r"[\r\n]", text)):
         if words := " ".join("".join(c if c.isprintable() else " " for c in line).split()):

@@ -44,7 +44,22 @@ def is_dead(label: str) -> bool:
         return False
     if boot != here[1]:
         return True  # the machine has been started anew since
-    return namespace == here[2] and owner(int(pid)) != label
+    if namespace != here[2]:
+        return False
+    now = owner(int(pid))
+    # Where /proc hides the processes of others, those who live look as if they were gone.
+    return now != label and (now is not None or not _is_hidden(int(pid)))
+
+
+def _is_hidden(pid: int) -> bool:
+    """Whether the kernel has a process of somebody else's by that number."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return False  # ours, which would have been seen
 
 
 @cache

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 #: What the first line has for the line before it.
 NONE = "0" * 64
 
@@ -37,7 +38,11 @@ class Ledger:
             # Names of files are bytes: those that are no text are kept as surrogates.
             line = json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode()
             # Not by a file object, which takes longer to make than all the rest.
-            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+            try:
+                file = os.open(self.path, _APPEND, 0o666)
+            except FileNotFoundError:  # a local agent has removed the folder of its case
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                file = os.open(self.path, _APPEND, 0o666)
             try:
                 _write(file, line + b"\n")
             finally:

@@ -38,7 +38,7 @@ class Room:
     folder: Path
     network: Network = "none"
     policy: Callable[[float], Policy] | None = None
-    #: Holds what the case may cost; asked before each command that can ask models.
+    #: Holds what the case may cost; asked before the case begins.
     hold: Callable[[str], Awaitable[Reservation]] | None = None
     data: Mapping[str, Path] = field(default_factory=dict)
     hosts: Sequence[str] = ()
@@ -77,14 +77,33 @@ class Room:
         :param files: name below ``/agent`` → file of this machine, for containers.
         :raises SystemFault: it could not be run to its end.
         """
-        gate = held = None
+        gate = None
         try:
             async with self._gate(work.deadline) as gate:
-                held = await self.hold(self.case) if gate and self.hold else None
                 return await self.sandbox.run(self._job(command, work, environment, files, gate))
         finally:
             if gate:  # which waits for answers that are under way, before it is closed
-                self._count(gate, held)
+                self.failing = gate.failing
+                self.spent = Spent.total([*([self.spent] if self.spent else []), gate.spent()])
+
+    @asynccontextmanager
+    async def allowance(self) -> AsyncIterator[None]:
+        """Hold what the case may spend on models until it has ended, and count what it has.
+
+        :raises SystemFault: it does not fit into the run's budget.
+        """
+        if self.policy is None or self.hold is None:
+            yield
+            return
+        from pytest_mlrbench.models.exchange import Usage
+
+        held = await self.hold(self.case)
+        try:
+            yield
+        finally:
+            spent = self.spent or Spent.total(())
+            used = Usage(input=spent.input, output=spent.output)
+            held.answered(used, spent.cost_usd, silent=0)
 
     def _job(
         self,
@@ -113,17 +132,6 @@ class Room:
             network=self.network,
             gate=gate.path if gate else None,
         )
-
-    def _count(self, gate: Gate, held: Reservation | None) -> None:
-        """Enter what was spent, and whether a provider was to blame."""
-        from pytest_mlrbench.models.exchange import Usage
-
-        spent = gate.spent()
-        self.failing = gate.failing
-        self.spent = Spent.total([*([self.spent] if self.spent else []), spent])
-        if held:
-            used = Usage(input=spent.input, output=spent.output)
-            held.answered(used, spent.cost_usd, silent=0)
 
     @asynccontextmanager
     async def _gate(self, deadline: float) -> AsyncIterator[Gate | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -62,6 +63,9 @@ class Rooms:
                 f"{kept[0].replace('_', '-')} is for containers, and no stage of this run has one:"
                 " leave it out, or add --mlr-sandbox=docker."
             )
+
+        # In every process, also in those that prepare nothing: they share one budget.
+        live.gated = any(where and self._policy(where) for where in map(self.place, self.stages))
 
     def place(self, stage: str) -> Where | None:
         """Where commands run in *stage*; null if none are run."""
@@ -208,6 +212,12 @@ class Rooms:
         digest: str = getattr(self.container, "digest", "")
         return digest
 
+    def versions(self) -> dict[str, str]:
+        """The image, by name and digest, if commands run in one."""
+        if not self.uses("docker"):
+            return {}
+        return {"image": f"{self.options.image or IMAGE} {getattr(self.container, 'digest', '')}"}
+
     @asynccontextmanager
     async def open(self, run: str, case: Case, folder: Path) -> AsyncIterator[Room | None]:
         """Wait for what *case* needs, and hold it until it has ended."""
@@ -235,13 +245,15 @@ class Rooms:
         folder.mkdir(parents=True, exist_ok=True)
         heart = Heart(case.name, place, folder / "agent.log", of_environment())
         async with AsyncExitStack() as held:
-            held.callback(remove_home, room.home)
+            held.push_async_callback(asyncio.to_thread, remove_home, room.home)
             await held.enter_async_context(beating(folder, heart))
+            heart.state = "waits for the budget"
+            await held.enter_async_context(room.allowance())
             if self.gpus.uuids and STAGES[case.stage].runs_code:
                 heart.state = "waits for a GPU"
                 room.gpus = await held.enter_async_context(self._leases.take(case=case.name))
                 heart.gpus = await held.enter_async_context(watch(room.gpus, room.ledger))
-                heart.state = "runs"
+            heart.state = "runs"
             yield room
 
     def leave(self) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from pytest_mlrbench.run import digests
+
 #: ``other`` is a pipe, a socket or a device; ``unreadable`` what could not be looked at.
 Kind = Literal["file", "link", "other", "unreadable"]
 
@@ -100,8 +102,8 @@ def _entry(path: bytes, mode: int) -> Entry:
         return Entry("other" if mode else "unreadable", 0, None)
     _unlock(path, os.R_OK)
     with open(path, "rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        return Entry("file", file.tell(), sha256)
+        sha256 = digests.of_open(file)
+        return Entry("file", os.fstat(file.fileno()).st_size, sha256)
 
 
 def _unlock(path: bytes, rights: int) -> None:

@@ -6,8 +6,10 @@ as long as one look and the pause before it take.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +20,8 @@ from pytest_mlrbench.sandbox.cgroup import ControlGroup
 
 #: Seconds between two looks, at least; and what share of the time looking may take.
 PAUSE, SHARE = 1.0, 0.1
+#: Seconds between two looks, at most.
+LONGEST = 5.0
 #: Free bytes on the disk below which the machine counts as full.
 RESERVE = 64 * 2**20
 
@@ -45,6 +49,11 @@ class WorkspaceWatch:
         """Whether more than the limit was there at the last look."""
         return self.size > self.limit
 
+    def look(self) -> bool:
+        """Look now, and return whether there is more than the limit."""
+        self.size = size_of(self.folders)
+        return self.is_over
+
     def check_disk(self) -> None:
         """Make sure that the machine has room left.
 
@@ -64,7 +73,8 @@ class WorkspaceWatch:
             self.size = size_of(self.folders, self._closed) + self._hidden()
             if self.is_over:
                 self._wake()
-            self._closed.wait(max(PAUSE, (time.monotonic() - start) / SHARE))
+            pause = max(PAUSE, (time.monotonic() - start) / SHARE)
+            self._closed.wait(min(pause, LONGEST))
 
     def _hidden(self) -> int:
         """Files may be removed and go on growing: while they are open they take their place."""
@@ -85,8 +95,9 @@ def size_of(folders: Sequence[Path], closed: threading.Event | None = None) -> i
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
                     total += _size(entry, counted, waiting)
-        except OSError:  # gone since, or closed to us
-            continue
+        except OSError as error:  # gone since, or closed to us
+            if error.errno == errno.ENAMETOOLONG:  # nobody works so deep but to hide something
+                return sys.maxsize
     return total
 
 

@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-#: Bytes of a line, and of a file, that are read; files of a folder that are.
-_LONGEST, _LARGEST, _MOST = 32 * 2**20, 512 * 2**20, 1000
+#: Bytes of a line, and of all files together, that are read; names in a folder, and files of them.
+_LONGEST, _LARGEST, _LOOKS, _MOST = 4 * 2**20, 512 * 2**20, 100_000, 1000
 
 
 def kept(home: Path, patterns: Iterable[str]) -> list[Path]:
     """Return the files below *home*, in the order of their names, that fit one of *patterns*.
 
-    The folder is the agent's: what leads out of it, or is no regular file, is left out.
+    The folder is the agent's: no link is followed, what is no regular file is left out, and the
+    search ends where there is more than any CLI leaves.
     """
-    root = home.resolve()
-    found = {path for pattern in patterns for path in islice(home.glob(pattern), _MOST)}
-    return [p for p in sorted(found) if p.is_file() and p.resolve().is_relative_to(root)]
+    rules = [re.compile(_regex(pattern)) for pattern in patterns]
+    found: list[Path] = []
+    waiting, looks = [os.fspath(home)], 0
+    while waiting and looks < _LOOKS and len(found) < _MOST:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    looks += 1
+                    name = os.path.relpath(entry.path, home)
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    elif any(rule.fullmatch(name) for rule in rules) and entry.is_file(
+                        follow_symlinks=False
+                    ):
+                        found.append(Path(entry.path))
+        except OSError:  # closed to us, or a path that is too long
+            continue
+    return sorted(found)
+
+
+def _regex(pattern: str) -> str:
+    """Return what a pattern with ``**/`` and ``*`` fits, as a regular expression."""
+    words = re.split(r"(\*\*/|\*)", pattern)
+    return "".join({"**/": "(?:.*/)?", "*": "[^/]*"}.get(word, re.escape(word)) for word in words)
 
 
 def documents(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
@@ -27,10 +50,12 @@ def documents(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
 
     A file that cannot be read has none.
     """
+    left = _LARGEST
     for path in paths:
         try:
             with path.open("rb") as file:
-                while file.tell() < _LARGEST and (line := file.readline(_LONGEST)):
+                while left > 0 and (line := file.readline(_LONGEST)):
+                    left -= len(line)
                     if line.lstrip().startswith(b"{") and (found := _document(line)) is not None:
                         yield found
         except OSError:

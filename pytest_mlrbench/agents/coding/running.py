@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mlrbench.agents.base import Assignment
-from pytest_mlrbench.agents.coding.events import Event, lines
+from pytest_mlrbench.agents.coding.events import Event, Trouble, lines
 from pytest_mlrbench.agents.coding.prompt import Surroundings, prompt
 from pytest_mlrbench.agents.command import run_command
-from pytest_mlrbench.errors import Fault
+from pytest_mlrbench.errors import Fault, describe
 from pytest_mlrbench.models.redaction import Redaction, of_environment
 from pytest_mlrbench.sandbox.base import FILES, WORKSPACE
 from pytest_mlrbench.sandbox.room import Room
@@ -30,6 +30,7 @@ async def run(agent: CodingAgent, work: Assignment, room: Room) -> tuple[list[Ev
     """
     told = work.log.with_name(PROMPT)
     told.write_text(prompt(work.stage, _surroundings(work, room)), "utf-8")
+    told.chmod(0o644)  # in a container the agent is somebody else
     place = f"{FILES}/{PROMPT}" if room.is_container else str(told)
     keys: set[str] = set()
 
@@ -52,7 +53,10 @@ async def run(agent: CodingAgent, work: Assignment, room: Room) -> tuple[list[Ev
 def _account(agent: CodingAgent, work: Assignment, room: Room, hide: Redaction) -> list[Event]:
     """Write what the agent did beside its log, without keys, and return it."""
     seen = WORKSPACE if room.is_container else str(work.workspace)
-    events = agent.transcript(work.log, room.home, seen)
+    try:
+        events = agent.transcript(work.log, room.home, seen)
+    except Exception as error:  # what an agent leaves must not decide how its case ends
+        events = [Trouble(f"what it left cannot be read: {describe(error)}")]
     hide_own = of_environment()
     with work.log.with_name(TRANSCRIPT).open("w", encoding="utf-8", errors="replace") as file:
         file.writelines(f"{hide_own(hide(line))}\n" for line in lines(events))

@@ -12,7 +12,16 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from pytest_mlrbench.agents.coding.events import Command, Edit, Event, Message, Tool, Trouble, cut
+from pytest_mlrbench.agents.coding.events import (
+    LIMIT,
+    Command,
+    Edit,
+    Event,
+    Message,
+    Tool,
+    Trouble,
+    cut,
+)
 from pytest_mlrbench.agents.coding.reading import at, inside, name, objects, text
 
 _Documents = Iterable[dict[str, Any]]
@@ -77,6 +86,8 @@ def _code(item: Mapping[str, Any]) -> int | None:
 
 def _unwrapped(command: str) -> str:
     """Return the command without the shell that it was given to."""
+    if len(command) > LIMIT:  # splitting takes quadratic time
+        return command
     try:
         words = shlex.split(command)
     except ValueError:
