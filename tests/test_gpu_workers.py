@@ -23,6 +23,7 @@ def pytest_xdist_make_scheduler(config, log):
 """
 
 
+@pytest.mark.slow
 def test_what_needs_no_gpu_is_run_while_others_wait_for_one(tmp_path: Path) -> None:
     """In the order of the list, the second worker would have a case that waits for the GPU."""
     bench = Bench(tmp_path)
