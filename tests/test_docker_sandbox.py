@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from docker_bench import Bench, names
 
-from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.errors import InputError, SystemFault
 from pytest_mlrbench.sandbox.base import Limits
 from pytest_mlrbench.sandbox.docker import DockerSandbox
 
@@ -169,9 +169,9 @@ def test_cancelled_it_is_gone(bench: Bench, engine: Any) -> None:
 
 def test_a_program_that_is_not_there_says_so(bench: Bench) -> None:
     job = bench.job("", command=["no-such-program"])
-    ended = bench.run(job)
-    assert ended.code not in (0, None)
-    assert "no-such-program" in ended.tail
+    with pytest.raises(SystemFault, match="no-such-program") as raised:
+        bench.run(job)
+    assert raised.value.cause == "start"
 
 
 def test_several_at_once(bench: Bench) -> None:

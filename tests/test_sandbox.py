@@ -69,6 +69,7 @@ def test_what_cannot_be_given_is_said_at_the_start(
         ([], ["openai", "OPENAI_API_KEY"]),
         (["--mlr-max-tokens=9"], ["--mlr-max-tokens does not bound"]),
         (["--mlr-max-cost=9"], ["--mlr-agent-max-cost"]),
+        (["--mlr-agent=codex:gpt-99", "--mlr-agent-max-cost=1"], ["gpt-99 has no known price"]),
         ([LOCAL], ["OPENAI_API_KEY"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) and value else None,
@@ -136,6 +137,7 @@ def test_the_ledger_of_a_local_process_says_that_it_is_blind(repo: Repository) -
         ("cmd:./agent.sh --x=agent.sh", ["/agent/agent.sh", "--x=agent.sh"]),
         ("cmd:python3 sub/../agent.sh", ["python3", "/agent/agent.sh"]),
         ("cmd:python3 /app/only_in_the_image.py", ["python3", "/app/only_in_the_image.py"]),
+        ("cmd:/bin/sh agent.sh", ["/bin/sh", "/agent/agent.sh"]),
     ],
 )
 def test_a_container_is_given_the_files_that_a_command_names(

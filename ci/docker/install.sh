@@ -22,6 +22,7 @@ if missing strace socat git setpriv python3; then
         ca-certificates git procps python3 python3-pip socat strace util-linux
     rm -rf /var/lib/apt/lists/*
 fi
+command -v python >/dev/null || ln -s "$(command -v python3)" /usr/local/bin/python
 id -u agent >/dev/null 2>&1 || getent passwd 1000 >/dev/null ||
     useradd --uid 1000 --user-group --create-home --shell /bin/bash agent
 

@@ -57,8 +57,10 @@ class CommandAgent:
             raise InputError(f"agent {spec!r} names no command: write cmd:COMMAND.")
         # os.path: a word may be a whole script, and Path refuses to look up names that long.
         self.words = words
-        self.named = {word: base / word for word in words if os.path.isfile(base / word)}
-        self.files = list(self.named.values())
+        there = {word: base / word for word in words if os.path.isfile(base / word)}
+        self.files = list(there.values())
+        #: Words that are relative to the folder; an absolute one is a place in the image as well.
+        self.named = {word: path for word, path in there.items() if not os.path.isabs(word)}
 
     def check_here(self) -> None:
         """Make sure that the command is on this machine.

@@ -60,6 +60,8 @@ class RunRecord(Record):
     search: str = ""
     #: Model → its settings, without keys and values of headers; empty where none is asked.
     models: dict[str, dict[str, str]] = Field(default_factory=dict)
+    #: What containers of agents are given; empty where there are none.
+    containers: dict[str, str] = Field(default_factory=dict)
     rubrics: dict[str, str]
     thresholds: tuple[str, ...]
     demo: bool
@@ -112,6 +114,7 @@ class RunRecord(Record):
             coder=options.coder,
             search=options.search,
             models=plan.live.settings(),
+            containers=plan.rooms.settings(),
             rubrics=(earlier.rubrics if earlier else {}) | rubrics,
             thresholds=tuple(str(threshold) for threshold in plan.thresholds),
             demo=plan.demo,
@@ -119,7 +122,6 @@ class RunRecord(Record):
                 "pytest-mlrbench": pytest_mlrbench.__version__,
                 "python": platform.python_version(),
                 **plan.live.versions(),
-                **plan.rooms.versions(),
             },
             sessions=(*(earlier.sessions if earlier else ()), session),
         )

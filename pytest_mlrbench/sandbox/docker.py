@@ -278,10 +278,11 @@ class DockerSandbox:
             stay.check()
             self.take_back(stay)
         recorder = stay.recorder
-        if recorder and recorder.main_exit is None and not recorder.has_begun:
-            raise SystemFault(
-                "start", f"the agent could not be recorded here: {recorder.complaint or 'no word'}."
+        if recorder and not recorder.has_begun:
+            why = (
+                recorder.complaint or " ".join(stay.output.tail.split())[-200:] or "no reason given"
             )
+            raise SystemFault("start", f"the agent's program could not be started: {why}")
         seen = Seen(
             cause=cause,
             state=state,

@@ -6,12 +6,14 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mlrbench.agents.needs import Needs, Where
 from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.run import digests
 from pytest_mlrbench.sandbox.base import Limits, Network, Sandbox
 from pytest_mlrbench.sandbox.options import IMAGE, SandboxOptions
 from pytest_mlrbench.sandbox.room import Room
@@ -165,12 +167,27 @@ class Rooms:
             from pytest_mlrbench.sandbox.gate import check
 
             self._live.check_gated()
+            for model in (self.needs and self.needs.models) or ():
+                self._check_price(model)
             check(self._providers, self._live.config)
-            if not self._providers and not self.options.allow_host:
+            if not self._providers and self.network == "models" and not self.options.allow_host:
                 raise InputError(
                     "--mlr-network=models has nobody to ask: set the key of a provider, such as"
                     " OPENAI_API_KEY."
                 )
+
+    def _check_price(self, model: str) -> None:
+        if self.options.agent_max_cost is None or "*" in model:
+            return
+        from pytest_mlrbench.models.exchange import Usage
+        from pytest_mlrbench.models.prices import cost_usd
+
+        config = self._live.config(f"{self._providers[0]}:{model}")
+        if cost_usd(config, Usage(input=1, output=1)) is None:
+            raise InputError(
+                f"{config} has no known price, so --mlr-agent-max-cost cannot be kept: say its"
+                " price_in and price_out in --mlr-model."
+            )
 
     @cached_property
     def _providers(self) -> tuple[Provider, ...]:
@@ -189,6 +206,8 @@ class Rooms:
         # On this machine an agent that names no provider finds the user's own keys, as before.
         if where == "local" and not self.needs.providers:
             return None
+        if self.network == "full" and not self._providers:
+            return None
         return self._allowed_until
 
     def _allowed_until(self, deadline: float) -> Policy:
@@ -206,17 +225,28 @@ class Rooms:
         )
 
     def digest(self, stage: str) -> str:
-        """Digest of what the place adds to the agent: the image; empty for this machine."""
-        if self.place(stage) != "docker":
-            return ""
-        digest: str = getattr(self.container, "digest", "")
-        return digest
+        """Digest of what the place adds to the agent; empty for this machine.
 
-    def versions(self) -> dict[str, str]:
-        """The image, by name and digest, if commands run in one."""
+        What is in the user's data folders is not looked at: they may be as large as a disk.
+        """
+        return digests.of_json(self.settings()) if self.place(stage) == "docker" else ""
+
+    def settings(self) -> dict[str, str]:
+        """What containers are given, in words; empty if there are none."""
         if not self.uses("docker"):
             return {}
-        return {"image": f"{self.options.image or IMAGE} {getattr(self.container, 'digest', '')}"}
+        return {
+            "image": f"{self.options.image or IMAGE} {getattr(self.container, 'digest', '')}",
+            "network": self.network,
+            "hosts": ", ".join(self.options.allow_host),
+            "data": ", ".join(f"{p}:{name}" for name, p in (self.options.data or {}).items()),
+            "limits": " ".join(
+                f"{name}={value}"
+                for name, value in asdict(self.limits).items()
+                if value is not None
+            ),
+            "gpus": "one a case" if self.gpus.uuids else "none",
+        }
 
     @asynccontextmanager
     async def open(self, run: str, case: Case, folder: Path) -> AsyncIterator[Room | None]:
