@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docker_bench import Bench, names
+from docker_bench import Bench
 from docker_engine import bench, engine
 from fake_nvml import GPUS, MIGS
 from test_leases import assert_never_shared, makespan
@@ -72,7 +72,8 @@ def test_containers_have_the_gpus_that_were_lent_and_no_others(
         assert (ended.reason, ended.code) == ("exit", 0)
         assert job.log.read_text().split() == [*uuids]
         # Its container is gone by the time that another case may have the GPU.
-        assert not names(engine, mlrbench_run=RUN, mlrbench_case=job.case)
+        label = [f"mlrbench.run={RUN}", f"mlrbench.case={job.case}"]
+        assert not engine.api.containers(all=True, filters={"label": label})
 
     async def all_of_them() -> None:
         await asyncio.gather(*map(case, [long] * 2 + [short] * 6))
