@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from docker_bench import Bench, names
+from docker_engine import bench, engine
 
-pytest_plugins = ["docker_engine"]
+#: Not as a plugin: fixtures of that name come with others, and the last one loaded would be taken.
+__all__ = ["bench", "engine"]
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 ASK = "python3 -c \"import socket; s = socket.create_connection(('{}', {}), 3); print(s.recv(99))\""
 

@@ -18,12 +18,14 @@ from typing import Any
 
 import pytest
 from docker_bench import IMAGE, Bench, OwnEngine, names
+from docker_engine import bench, engine
 
 from pytest_mlrbench import cli_clean
 from pytest_mlrbench.errors import InputError, SystemFault
 from pytest_mlrbench.sandbox import labels, reaper
 
-pytest_plugins = ["docker_engine"]
+#: Not as a plugin: fixtures of that name come with others, and the last one loaded would be taken.
+__all__ = ["bench", "engine"]
 container = [pytest.mark.docker, pytest.mark.slow]
 #: What a worker does: it runs a case, until it is killed.
 WORKER = """

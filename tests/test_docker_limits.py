@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from docker_bench import Bench
+from docker_engine import bench, engine
 
 from pytest_mlrbench.errors import SystemFault
 from pytest_mlrbench.sandbox import docker, ownership, workspace_watch
@@ -17,7 +18,8 @@ from pytest_mlrbench.sandbox.base import Job
 from pytest_mlrbench.sandbox.docker import DockerSandbox
 from pytest_mlrbench.sandbox.ending import Seen, reason_of
 
-pytest_plugins = ["docker_engine"]
+#: Not as a plugin: fixtures of that name come with others, and the last one loaded would be taken.
+__all__ = ["bench", "engine"]
 container = [pytest.mark.docker, pytest.mark.slow]
 FORK = (
     "import os, time\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        {then}"

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 from docker_bench import Bench, names
+from docker_engine import bench, engine
 
 from pytest_mlrbench.errors import InputError, SystemFault
 from pytest_mlrbench.sandbox.base import Limits
 from pytest_mlrbench.sandbox.docker import DockerSandbox
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
-pytest_plugins = ["docker_engine"]
+#: Not as a plugin: fixtures of that name come with others, and the last one loaded would be taken.
+__all__ = ["bench", "engine"]
 
 
 def test_an_agent_works_in_its_workspace(bench: Bench) -> None:

@@ -16,13 +16,15 @@ from typing import Any
 
 import pytest
 from docker_bench import Bench
+from docker_engine import bench, engine
 
 from pytest_mlrbench.sandbox import ledger
 from pytest_mlrbench.sandbox.base import Ended
 from pytest_mlrbench.sandbox.docker import DockerSandbox
 from pytest_mlrbench.sandbox.stay import Stay
 
-pytest_plugins = ["docker_engine"]
+#: Not as a plugin: fixtures of that name come with others, and the last one loaded would be taken.
+__all__ = ["bench", "engine"]
 pytestmark = [
     pytest.mark.docker,
     pytest.mark.slow,

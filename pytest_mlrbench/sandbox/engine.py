@@ -56,14 +56,17 @@ def engine_faults(doing: str, cause: str = "engine") -> Iterator[None]:
     """Turn whatever the engine or the way to it raises into a fault of the system.
 
     :param doing: what was being done, as ``starting the container``.
+    :param cause: of what the engine itself refuses; where it cannot be asked, it is ``engine``.
     """
-    from docker.errors import DockerException
+    from docker.errors import APIError, DockerException
     from requests.exceptions import RequestException
     from urllib3.exceptions import HTTPError
 
     try:
         yield
     except (DockerException, RequestException, HTTPError, OSError) as error:
+        lost = isinstance(error, RequestException | HTTPError | ConnectionError)
+        cause = "engine" if lost and not isinstance(error, APIError) else cause
         if "could not select device driver" in str(error):
             raise SystemFault(cause, f"{doing}: {NO_GPU_DRIVER}.") from None
         if _is_full(error):
