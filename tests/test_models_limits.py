@@ -154,4 +154,5 @@ def test_a_provider_that_takes_few_at_once_is_found_out(
 
     answers, limit = asyncio.run(story())
     assert len(answers) == 100
-    assert 1 <= limit.current <= 10
+    # Half of what it began with: on a busy machine few are under way at the end, and it grows.
+    assert 1 <= limit.current <= 16
