@@ -213,7 +213,12 @@ class Controller(ActiveRun):
             return
         result = crashed(self.folder, self.plan, name)
         report.user_properties = list(
-            properties(result, resumed=False, artifacts=self.folder.shown(result))
+            properties(
+                result,
+                resumed=False,
+                artifacts=self.folder.shown(result),
+                replayed=self.plan.live.replays,
+            )
         )
 
     @cached_property

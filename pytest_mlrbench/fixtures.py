@@ -121,7 +121,6 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
         rerun=options.rerun,
         stopped=plan.live.stopped,
         rooms=rooms,
-        replaying=bool(plan.live.models and options.live.replay),
     )
     if options.resume and not hasattr(request.config, "workerinput"):
         # A worker does not know which of the cases it will be given.
@@ -161,7 +160,12 @@ def mlr_result(
     # In place of those of an earlier try, where a plugin has run the test again.
     node.user_properties[:] = [
         *(found for found in node.user_properties if not found[0].startswith("mlr.")),
-        *properties(result, resumed=resumed, artifacts=folder.shown(result)),
+        *properties(
+            result,
+            resumed=resumed,
+            artifacts=folder.shown(result),
+            replayed=request.config.stash[ACTIVE].plan.live.replays,
+        ),
     ]
     if result.verdict == "not_measured":
         raise NotMeasured(result)

@@ -42,13 +42,7 @@ SCAFFOLD = "--mlr-agent=scaffold:openai/gpt-5"
 TWO_JUDGES = ("--mlr-judge=claude=anthropic:claude-x", "--mlr-judge=gemini=google:gemini-x")
 JUDGE = "--mlr-judge=strict=openai:judge-x"
 #: What differs between two runs that measured the same.
-VOLATILE = {
-    "mlr.seconds.agent",
-    "mlr.seconds.judge",
-    "mlr.resumed",
-    "mlr.replayed",
-    "mlr.artifacts",
-}
+VOLATILE = {"mlr.seconds.agent", "mlr.seconds.judge", "mlr.resumed", "mlr.artifacts"}
 #: Makes a child's waits between tries as short as those of this process are made.
 QUICK = """
 from functools import partial

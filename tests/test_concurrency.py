@@ -22,7 +22,7 @@ LOCK = threading.Lock()
 
 def note(word, case):
     with LOCK, open("calls", "a") as calls:
-        print(word, case.task_id, file=calls)
+        print(word, case.task_id, time.monotonic(), file=calls)
 
 def plain(case):
     note("begin", case)
@@ -58,10 +58,18 @@ def calls(repo: Repository) -> list[tuple[str, ...]]:
 
 def most_at_once(repo: Repository) -> int:
     now = most = 0
-    for word, _ in calls(repo):
+    for word, *_ in calls(repo):
         now += 1 if word == "begin" else -1
         most = max(most, now)
     return most
+
+
+def spans(repo: Repository) -> list[tuple[float, float]]:
+    """Begin and end of each case, in seconds."""
+    at: dict[str, list[float]] = {}
+    for _, task, moment in calls(repo):
+        at.setdefault(task, []).append(float(moment))
+    return [(begin, end) for begin, end in at.values()]
 
 
 @pytest.mark.parametrize("function", ["plain", "awaited"])
@@ -70,6 +78,11 @@ def test_cases_are_under_way_at_once_and_reported_in_order(repo: Repository, fun
     result = repo.run(*IDEA, "-v", "--mlr-concurrency=6")
     result.assert_outcomes(passed=6)
     assert most_at_once(repo) == 6
+    begins, ends = zip(*spans(repo), strict=True)
+    # By their own clocks, so that a busy machine makes no difference.
+    one_after_the_other = sum(ends) - sum(begins)
+    assert one_after_the_other >= 0.9 + 5 * 0.3
+    assert max(ends) - min(begins) < one_after_the_other
     tasks = [line.split("[")[1].split("]")[0] for line in result.outlines if "PASSED" in line]
     assert tasks == sorted(tasks)
     journal = [line.case.split("/")[2] for line in repo.runs[-1].journal()]
@@ -84,7 +97,7 @@ def test_no_more_are_under_way_than_asked_for_and_a_slow_one_holds_nobody_up(
     assert most_at_once(repo) == 2
     # While the slow first one went on, others began and ended beside it, though none could be
     # reported before it.
-    ended = [task for word, task in calls(repo) if word == "end"]
+    ended = [task for word, task, _ in calls(repo) if word == "end"]
     assert ended.index("calibration_digits") >= 2
 
 
@@ -118,7 +131,7 @@ def pytest_collection_modifyitems(items):
 """,
     )
     repo.run(*IDEA, "--mlr-concurrency=6")
-    assert len({task for _, task in calls(repo)}) == 4
+    assert len({task for _, task, _ in calls(repo)}) == 4
 
 
 def test_a_case_with_a_result_fixture_of_the_users_is_not_begun_early(repo: Repository) -> None:
@@ -163,7 +176,7 @@ def test_a_resumed_run_begins_only_what_is_missing(repo: Repository) -> None:
     lay(repo)
     repo.run(*IDEA, "-k", "digits")
     repo.run(*IDEA, "--mlr-concurrency=6", "--mlr-resume").assert_outcomes(passed=6)
-    begun = [task for word, task in calls(repo) if word == "begin"]
+    begun = [task for word, task, _ in calls(repo) if word == "begin"]
     assert sorted(begun) == sorted(set(begun))
     assert len(begun) == 6
 

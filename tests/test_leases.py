@@ -407,7 +407,7 @@ def test_two_long_and_six_short_cases_take_hardly_longer_than_they_must(
     A second stands for an hour, also of those between two looks at a GPU.
     """
     monkeypatch.setattr(leases_module, "POLL", POLL / 20)
-    long, short = 1.5, 0.5
+    long, short = 4.5, 1.5
 
     async def test() -> None:
         leases, had = lend(tmp_path), []
@@ -421,9 +421,8 @@ def test_two_long_and_six_short_cases_take_hardly_longer_than_they_must(
         await asyncio.gather(*map(case, [long] * 2 + [short] * 6))
         assert len(had) == 8
         assert_never_shared(had)
-        # The better bound of two: the longest case; all the work on four GPUs. How near it comes
-        # on an idle machine is 1.02; here it is enough that no GPU was free for long.
-        assert makespan(had) <= 1.5 * max(long, (2 * long + 6 * short) / 4)
+        # The better bound of two: the longest case; all the work on four GPUs.
+        assert makespan(had) <= 1.05 * max(long, (2 * long + 6 * short) / 4)
 
     run(test())
 

@@ -136,8 +136,11 @@ def test_a_provider_that_takes_few_at_once_is_found_out(
     for provider in ("ANTHROPIC", "OPENAI", "GOOGLE"):
         monkeypatch.setenv(f"{provider}_API_KEY", "sk-test")
 
+    seen: list[Limit] = []
+
     def at_most_four(asked: Received) -> Reply:
-        if mlr_stub_provider.in_flight > 4:
+        # What is on its way to the provider counts too, however slow this machine is.
+        if mlr_stub_provider.in_flight > 4 or seen[0].in_flight > 4:
             return replies.rate_limited("0.01")
         return Reply(delay=0.01)
 
@@ -146,6 +149,7 @@ def test_a_provider_that_takes_few_at_once_is_found_out(
     async def story() -> tuple[list[Any], Limit]:
         async with Models(Retries(attempts=20, first=0.01, longest=0.05), highest=32) as models:
             client = models.client(configure(mlr_stub_provider, kind))
+            seen.append(client.limit)
             # Other clients of the provider count as well.
             other = models.client(configure(mlr_stub_provider, kind, max_tokens=5))
             assert other.limit is client.limit
@@ -154,5 +158,4 @@ def test_a_provider_that_takes_few_at_once_is_found_out(
 
     answers, limit = asyncio.run(story())
     assert len(answers) == 100
-    # Half of what it began with: on a busy machine few are under way at the end, and it grows.
-    assert 1 <= limit.current <= 16
+    assert 1 <= limit.current <= 10

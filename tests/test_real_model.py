@@ -49,7 +49,7 @@ SUITE = {
     "inputs/kettle/results/results.md": "It was ready after 240 s.",
 }
 #: What differs between two runs that measured the same; the stamp is of the files' times.
-TIMES = {"seconds_agent", "seconds_judge", "submission_stamp", "replayed"}
+TIMES = {"seconds_agent", "seconds_judge", "submission_stamp"}
 
 
 def short_rubric(stage: str) -> str:

@@ -133,6 +133,10 @@ def test_a_replay_gives_the_same_scores_without_the_agent(bench: Bench, judge: s
     assert len(bench.runs) == 2
     if judge == "checklist":
         assert measured(bench.properties) == measured(first)
+        # What differs is said: who made the work, and that no command has run.
+        told = [case.keys() - first[name].keys() for name, case in bench.properties.items()]
+        assert told == [{"mlr.author"}] * 6
+        assert {case["mlr.author"] for case in bench.properties.values()} == {"cmd:sh agent.sh"}
     again = bench.results
     assert {name: result.fault for name, result in again.items()} == {
         name: result.fault for name, result in before.items()

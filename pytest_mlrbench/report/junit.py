@@ -38,22 +38,31 @@ def junit(folder: RunFolder, report: Report) -> str:
         time=f"{sum(_seconds(result) for result in results.values()):.3f}",
     )
     for name, test in selection.items():
-        _add_case(suite, folder, test, results.get(name), name in before)
+        result = results.get(name)
+        if result is None:
+            case = _add_case(suite, test, 0.0)
+            ET.SubElement(case, "error", message="not measured (not run)")
+            continue
+        _tell(
+            _add_case(suite, test, _seconds(result)),
+            result,
+            folder.shown(result),
+            resumed=name in before,
+            replayed=report.run.replayed,
+        )
     ET.indent(suites)
     return ET.tostring(suites, encoding="unicode", xml_declaration=True)
 
 
-def _add_case(
-    suite: ET.Element, folder: RunFolder, test: str, result: CaseResult | None, resumed: bool
+def _add_case(suite: ET.Element, test: str, seconds: float) -> ET.Element:
+    return ET.SubElement(suite, "testcase", _names(test) | {"time": f"{seconds:.3f}"})
+
+
+def _tell(
+    case: ET.Element, result: CaseResult, artifacts: str, *, resumed: bool, replayed: bool
 ) -> None:
-    attributes = _names(test) | {"time": f"{_seconds(result) if result else 0:.3f}"}
-    case = ET.SubElement(suite, "testcase", attributes)
-    if result is None:
-        ET.SubElement(case, "error", message="not measured (not run)")
-        return
-    artifacts = folder.shown(result)
     listed = ET.SubElement(case, "properties")
-    for key, value in properties(result, resumed=resumed, artifacts=artifacts):
+    for key, value in properties(result, resumed=resumed, artifacts=artifacts, replayed=replayed):
         ET.SubElement(listed, "property", name=key, value=_ILLEGAL.sub("?", str(value)))
     if result.verdict != "pass":
         text = _ILLEGAL.sub("?", explain(result, artifacts))

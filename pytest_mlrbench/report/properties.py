@@ -11,11 +11,15 @@ from pytest_mlrbench.spent import Spent
 Property = tuple[str, str | int | float | bool]
 
 
-def properties(result: CaseResult, *, resumed: bool, artifacts: str) -> list[Property]:
+def properties(
+    result: CaseResult, *, resumed: bool, artifacts: str, replayed: bool = False
+) -> list[Property]:
     """Return the properties of one case, in a fixed order.
 
     :param resumed: whether the result was on disk before this session.
     :param artifacts: where the case's folder is, as a reader of the report finds it.
+    :param replayed: whether the run's models were answered from a recording, so that nothing was
+        spent.
     """
     fault = result.fault
     found: list[tuple[str, str | int | float | bool | None]] = [
@@ -57,7 +61,7 @@ def properties(result: CaseResult, *, resumed: bool, artifacts: str) -> list[Pro
         ("mlr.seconds.judge", _round(result.seconds_judge)),
         ("mlr.sandbox", result.sandbox),
         ("mlr.gpu", ",".join(result.gpus) or None),
-        ("mlr.replayed", True if result.replayed else None),
+        ("mlr.replayed", True if replayed else None),
         ("mlr.resumed", resumed),
         ("mlr.artifacts", artifacts),
     ]

@@ -62,8 +62,6 @@ class Engine:
     stopped: Callable[[], SystemFault | None] = lambda: None
     #: Where commands of the agent run; null for an agent that runs none.
     rooms: Rooms | None = None
-    #: Whether calls to models are answered from a recording.
-    replaying: bool = False
     #: Case name → why a recorded result was not reused.
     _stale: dict[str, str] = field(default_factory=dict)
 
@@ -269,7 +267,6 @@ class Engine:
             spent_judge=spent(reviews),
             sandbox=sandbox,
             gpus=gpus,
-            replayed=self.replaying,
             author=None if author == self.agent.spec else author,
             artifacts=folder.relative_to(self.folder.path).as_posix(),
             attempts=self.folder.attempts(folder),

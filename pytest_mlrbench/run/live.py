@@ -59,6 +59,11 @@ class Live:
         self.models[config] = config.images and (images or self.models.get(config, False))
         return config
 
+    @property
+    def replays(self) -> bool:
+        """Whether models are answered from a recording, so that nobody is asked or paid."""
+        return bool(self.models and self.options.live.replay)
+
     def config(self, name: str) -> ModelConfig:
         """Return what the user said of the model *name*, without noting that it is in use."""
         return self._settings.config(name)
@@ -197,7 +202,7 @@ class Live:
         """What the run has spent in all, in words, and what nobody knows of; empty if nothing."""
         if not self.models and not self.gated:
             return []
-        if self.options.live.replay:
+        if self.replays:
             return ["all calls were replayed: tokens and dollars are those of the recording"]
         counted = self.calls.counted()
         if not counted.tokens and not counted.cut_calls:

@@ -188,7 +188,7 @@ class Plan:
             parts.append(f"at most {usd(limits.max_cost)}")
         if self.live.models and limits.max_tokens is not None:
             parts.append(f"at most {limits.max_tokens:,} tokens")
-        if self.live.models and limits.replay:
+        if self.live.replays:
             parts.append(f"calls replayed from {limits.replay}: nobody is asked or paid")
         if self.demo:
             parts.append("DEMO")

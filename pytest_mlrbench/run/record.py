@@ -60,6 +60,8 @@ class RunRecord(Record):
     search: str = ""
     #: Model → its settings, without keys and values of headers; empty where none is asked.
     models: dict[str, dict[str, str]] = Field(default_factory=dict)
+    #: Whether they were answered from a recording, so that nothing was spent.
+    replayed: bool = False
     #: What containers of agents are given; empty where there are none.
     containers: dict[str, str] = Field(default_factory=dict)
     rubrics: dict[str, str]
@@ -88,6 +90,11 @@ class RunRecord(Record):
                 f"run {run_id} is of suite {earlier.suite.name!r}, not {plan.suite.name!r}:"
                 " resume it with the same suite, or leave out --mlr-resume."
             )
+        if earlier and earlier.replayed != plan.live.replays:
+            raise InputError(
+                f"run {run_id} {'was' if earlier.replayed else 'was not'} answered from a"
+                " recording, and a run is either as a whole: leave out --mlr-resume."
+            )
         stages = {*plan.stages, *(earlier.stages if earlier else ())}
         rubrics = {stage: plan.rubrics[stage].digest for stage in plan.stages}
         session = Session(
@@ -114,6 +121,7 @@ class RunRecord(Record):
             coder=options.coder,
             search=options.search,
             models=plan.live.settings(),
+            replayed=plan.live.replays,
             containers=plan.rooms.settings(),
             rubrics=(earlier.rubrics if earlier else {}) | rubrics,
             thresholds=tuple(str(threshold) for threshold in plan.thresholds),

@@ -78,8 +78,6 @@ class CaseResult(Record):
     sandbox: str | None = None
     #: GPUs that were lent to it, by UUID.
     gpus: tuple[str, ...] = ()
-    #: Whether models were answered from a recording, so that nothing was spent.
-    replayed: bool = False
     #: Who made what was judged, where it is not the agent: of a run that is judged again.
     author: str | None = None
     #: Case folder, relative to the run folder.
