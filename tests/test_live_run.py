@@ -250,6 +250,16 @@ def test_a_fault_replays_as_well(live: Live) -> None:
     assert _lasting_results(live.repo.runs[-1].path) == first
 
 
+def test_a_run_is_answered_from_a_recording_as_a_whole_or_not_at_all(live: Live) -> None:
+    live.run(*IDEAS, JUDGE, "--mlr-limit=2", "--mlr-record=calls", code=0)
+    replay = (*IDEAS, JUDGE, "--mlr-limit=2", "--mlr-replay-calls=calls")
+    result = live.run(*replay, "--mlr-resume", code=4)
+    result.stderr.fnmatch_lines(["ERROR: run * was not answered from a recording, and a run is *"])
+    live.run(*replay, code=0)
+    live.run(*IDEAS, JUDGE, "--mlr-limit=2", "--mlr-resume", code=4)
+    assert [said["mlr.replayed"] for said in live.properties().values()] == ["True"] * 2
+
+
 def test_a_missing_recording_is_named(live: Live) -> None:
     live.run(*IDEAS, JUDGE, "--mlr-limit=2", "--mlr-record=calls", code=0)
     (lost,) = (live.path / "calls/mini__idea__conformal_diabetes__r1").glob("review-*.json")
