@@ -18,12 +18,12 @@ from pytest_mlrbench.run.engine import Engine
 from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.plan import FIXTURE, prepare
 from pytest_mlrbench.run.result import CaseResult
-from pytest_mlrbench.sandbox.base import Sandbox
 from pytest_mlrbench.sandbox.rooms import Rooms
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.verdict import NotMeasured
 
 if TYPE_CHECKING:
+    from pytest_mlrbench.sandbox.docker import DockerSandbox
     from pytest_mlrbench.session import ActiveRun
 
 #: Where the run's object is kept.
@@ -77,7 +77,7 @@ def mlr_runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
 
 
 @pytest.fixture(scope="session")
-def mlr_container(request: pytest.FixtureRequest) -> Sandbox:
+def mlr_container(request: pytest.FixtureRequest) -> DockerSandbox:
     """The sandbox of containers. Override it with one of your own, whose every step is a method."""
     return request.config.stash[ACTIVE].plan.rooms.container
 
@@ -99,6 +99,9 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
                 raise InputError(_NOT_SAID.format("agent", "agent", options.agent))
             rooms = Rooms(options.sandbox, agent.spec, needs_of(agent), plan.stages, plan.live)
             prepare(agent, rooms, plan.cases)
+            if plan.live.gated:
+                workers = getattr(request.config, "workerinput", {}).get("workercount", 1)
+                plan.live.share(mlr_run.path, int(workers))
         for judge in as_judges(mlr_judges):
             if judge not in plan.judges:
                 if options.judge != (FIXTURE,) and "judge" not in active.wrapped:
@@ -108,7 +111,7 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
     except InputError as error:
         raise pytest.UsageError(str(error)) from None
     if rooms.uses("docker"):
-        rooms.container = request.getfixturevalue("mlr_container")
+        rooms.replace(request.getfixturevalue("mlr_container"))
     engine = Engine(
         suite=plan.suite,
         agent=agent,

@@ -154,11 +154,6 @@ class PythonAgent(CommandAgent):
         """The command on this machine."""
         return [sys.executable, *self.arguments]
 
-    @property
-    def contained(self) -> list[str]:
-        """The command in a container, where the package is installed."""
-        return ["python3", *self.arguments]
-
     def check_here(self) -> None:
         """Nothing to look for before :meth:`prepare`."""
 
@@ -215,6 +210,11 @@ class ReferenceAgent(PythonAgent):
         self.named = {}
         self.module = "pytest_mlrbench"
         self.arguments = ["-m", "pytest_mlrbench.agents.reference"]
+
+    @property
+    def contained(self) -> list[str]:
+        """The command in a container, where the package is installed."""
+        return ["python3", *self.arguments]
 
     def prepare(self, cases: Sequence[Case]) -> None:
         """Make sure that what the experiments need is installed."""

@@ -53,7 +53,7 @@ async def answer(
             # In a thread: an agent may leave gigabytes, and other cases share this loop.
             digest, files = await asyncio.to_thread(digest_of, workspace)
             stamp = stamp_of(workspace)
-        except (OSError, RecursionError) as error:  # of folders nested a thousand deep
+        except OSError as error:
             fault = fault or AgentFault("unusable_output", f"the workspace is unreadable: {error}.")
     record = SubmissionRecord(
         digest=digest,

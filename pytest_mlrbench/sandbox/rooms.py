@@ -106,12 +106,8 @@ class Rooms:
         return Gpus.find(self.options.gpus, os.environ) if self.lends else Gpus((), "")
 
     @cached_property
-    def container(self) -> Sandbox:
+    def container(self) -> DockerSandbox:
         """The sandbox of containers."""
-        return self._docker
-
-    @cached_property
-    def _docker(self) -> DockerSandbox:
         from pytest_mlrbench.sandbox.docker import DockerSandbox
 
         return DockerSandbox(self.options.image or IMAGE, self.limits, self.gpus.uuids)
@@ -135,8 +131,8 @@ class Rooms:
         if self.uses("docker"):
             from pytest_mlrbench.sandbox import reaper
 
-            reaper.sweep(self._docker.client, gpu)
-            self._docker.remove_left()
+            reaper.sweep(self.container.client, gpu)
+            self.container.remove_left()
 
     def prepare(self) -> None:
         """Check, once per run, that every case can be given what was asked for.
@@ -145,7 +141,7 @@ class Rooms:
         """
         if self.gpus.uuids:
             self._leases.prepare()
-        if self.uses("docker") or self._policy("local"):
+        if self._live.gated:
             self._check_gate()
         if self.uses("docker"):
             self.container.prepare()
@@ -163,18 +159,17 @@ class Rooms:
                 )
 
     def _check_gate(self) -> None:
-        if self._policy("docker"):
-            from pytest_mlrbench.sandbox.gate import check
+        from pytest_mlrbench.sandbox.gate import check
 
-            self._live.check_gated()
-            for model in (self.needs and self.needs.models) or ():
-                self._check_price(model)
-            check(self._providers, self._live.config)
-            if not self._providers and self.network == "models" and not self.options.allow_host:
-                raise InputError(
-                    "--mlr-network=models has nobody to ask: set the key of a provider, such as"
-                    " OPENAI_API_KEY."
-                )
+        self._live.check_gated()
+        for model in (self.needs and self.needs.models) or ():
+            self._check_price(model)
+        check(self._providers, self._live.config)
+        if not self._providers and not self.options.allow_host:
+            raise InputError(
+                "--mlr-network=models has nobody to ask: set the key of a provider, such as"
+                " OPENAI_API_KEY."
+            )
 
     def _check_price(self, model: str) -> None:
         if self.options.agent_max_cost is None or "*" in model:
@@ -229,14 +224,18 @@ class Rooms:
 
         What is in the user's data folders is not looked at: they may be as large as a disk.
         """
-        return digests.of_json(self.settings()) if self.place(stage) == "docker" else ""
+        return self._content if self.place(stage) == "docker" else ""
+
+    @cached_property
+    def _content(self) -> str:
+        return digests.of_json(self.settings())
 
     def settings(self) -> dict[str, str]:
         """What containers are given, in words; empty if there are none."""
         if not self.uses("docker"):
             return {}
         return {
-            "image": f"{self.options.image or IMAGE} {getattr(self.container, 'digest', '')}",
+            "image": f"{self.options.image or IMAGE} {self.container.digest}",
             "network": self.network,
             "hosts": ", ".join(self.options.allow_host),
             "data": ", ".join(f"{p}:{name}" for name, p in (self.options.data or {}).items()),
@@ -288,8 +287,14 @@ class Rooms:
 
     def leave(self) -> None:
         """Let go of the engine, and remove what workers that have died left in it."""
-        if "_docker" in vars(self):
-            self._docker.close()
+        if "container" in vars(self):
+            self.container.close()
+
+    def replace(self, container: DockerSandbox) -> None:
+        """Run commands in the containers of another sandbox from now on."""
+        if container is not self.container:
+            self.leave()
+            self.container = container
 
     def describe(self) -> list[str]:
         """Return what to tell people of it, a line for containers and one for local processes."""
