@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from pytest_mlrbench.errors import InputError
-
-if TYPE_CHECKING:
-    from pytest_mlrbench.sandbox.heartbeat import Beat
 
 
 def add_parser(commands: Any) -> None:
@@ -46,20 +43,20 @@ def status_lines(folder: Path) -> list[str]:
     # The newest line of a case counts: it may have been run again.
     verdicts = {line.case: line.verdict for line in run.journal()}
     selected = run.selection() or dict.fromkeys(verdicts, "")
-    lines = [f"run {run.run_id}: {_counts(selected, verdicts, beats)}"]
-    alive = [beat for beat in beats if not beat.gone]
+    gone = {beat.case: why for beat in beats if (why := beat.gone)}
+    alive = [beat for beat in beats if beat.case not in gone]
+    lines = [f"run {run.run_id}: {_counts(selected, verdicts, {beat.case for beat in alive})}"]
     if alive:
         lines += ["", *table(alive)]
-    lines += [f"  {beat.case}: {gone}" for beat in beats if (gone := beat.gone)]
-    if len(alive) < len(beats):
+    lines += [f"  {case}: {why}" for case, why in gone.items()]
+    if gone:
         lines.append("  `--mlr-resume` runs what has not come to its end")
     return lines
 
 
-def _counts(selected: Mapping[str, str], verdicts: Mapping[str, str], beats: Sequence[Beat]) -> str:
+def _counts(selected: Mapping[str, str], verdicts: Mapping[str, str], now: set[str]) -> str:
     from pytest_mlrbench.run.result import Verdict
 
-    now = {beat.case for beat in beats if not beat.gone}
     counted = Counter(verdicts[name] for name in selected if name in verdicts and name not in now)
     by_verdict = [f"{counted[v]} {v.replace('_', ' ')}" for v in get_args(Verdict) if counted[v]]
     how = f" ({', '.join(by_verdict)})" if by_verdict else ""

@@ -72,7 +72,7 @@ def recorded(agent: CodingAgent, place: Desk) -> list[str]:
     """The events of the recording in ``fixtures``, as if it had been made at *place*."""
     folder = shipped("fixtures") / "transcripts" / agent.kind
     home = place.folder / "recorded"
-    session = home / agent.sessions[0].replace("**/", "").replace("*", "a")
+    session = home / agent.sessions.replace("*", "a")
     session.parent.mkdir(parents=True)
     session.write_bytes((folder / "session.jsonl").read_bytes())
     events = agent.transcript(folder / "agent.log", home)

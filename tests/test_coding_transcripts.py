@@ -16,7 +16,7 @@ from coding_stub import EXPERIMENT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_mlrbench.agents.coding import ADAPTERS, make_coding_agent
+from pytest_mlrbench.agents.coding import ADAPTERS, make_coding_agent, reading
 from pytest_mlrbench.agents.coding.events import (
     LIMIT,
     Command,
@@ -271,6 +271,29 @@ def test_links_and_pipes_in_the_home_of_an_agent_are_not_followed(
     linked = left.events()
     shutil.rmtree(left.home)
     assert linked == left.events() != whole
+
+
+@KINDS
+def test_no_folder_above_the_sessions_is_followed_elsewhere(left: Left, tmp_path: Path) -> None:
+    whole = left.events()
+    folder = next(left.home.iterdir())
+    outside = shutil.move(folder, tmp_path / "elsewhere")
+    folder.symlink_to(outside)
+    linked = left.events()
+    folder.unlink()
+    assert linked == left.events() != whole
+
+
+@KINDS
+def test_what_else_fills_a_home_hides_no_session(
+    left: Left, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = left.events()
+    monkeypatch.setattr(reading, "_LOOKS", 10)
+    for number in range(20):
+        (left.home / f"data-{number}").mkdir()
+        (left.home / f"data-{number}" / "image").touch()
+    assert left.events() == whole
 
 
 @pytest.mark.parametrize("kind", ["claude-code"])

@@ -142,7 +142,7 @@ class ScaffoldAgent:
     @cached_property
     def _content(self) -> str:
         code = [(path.name, path) for path in Path(__file__).parent.glob("scaffold*.py")]
-        own = [content_of(self.config), prompts.digest(), digests.of_files(code)]
+        own = [content_of(self.config), prompts.TEMPLATES.digest, digests.of_files(code)]
         return digests.of_json(own)
 
     def spent(self, case: Case) -> Spent | None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from pathlib import Path
 
-from pytest_mlrbench.run import digests
+from pytest_mlrbench.agents.templates import Templates
 
-_FOLDER = Path(__file__).with_name("prompts")
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
+TEMPLATES = Templates(Path(__file__).with_name("prompts"))
 
 #: Most characters of an input that a prompt shows; what is longer is cut in its middle.
 LIMITS = {
@@ -26,26 +23,9 @@ LIMITS = {
 ABSENT = "(none was given)"
 
 
-@cache
-def template(name: str) -> str:
-    """Return the text of the prompt *name*, with its places still open."""
-    return (_FOLDER / f"{name}.md").read_text("utf-8").strip()
-
-
-@cache
-def digest() -> str:
-    """Digest of all prompts."""
-    return digests.of_files(
-        (name, path) for name, path in digests.walk(_FOLDER) if name.endswith(".md")
-    )
-
-
 def fill(name: str, **texts: str) -> str:
-    """Return the prompt *name* with *texts* in its places.
-
-    All places are filled at once: what looks like a place within a text stays as it is.
-    """
-    return _PLACE.sub(lambda place: _shown(place[1], texts[place[1]]), template(name))
+    """Return the prompt *name* with *texts* in its places, each within its limit."""
+    return TEMPLATES.fill(name, {place: _shown(place, text) for place, text in texts.items()})
 
 
 def _shown(name: str, text: str) -> str:

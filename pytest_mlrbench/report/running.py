@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from pytest_mlrbench.report.table import columns
 from pytest_mlrbench.sandbox.heartbeat import Beat, GpuBeat
 
 _HEAD = ("case", "for", "in", "GPU", "last line of output")
@@ -14,12 +15,7 @@ _UUID = 12
 
 def table(beats: Sequence[Beat]) -> list[str]:
     """Return a line for each case, and one above them."""
-    rows = [_HEAD, *map(_row, beats)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return columns([_HEAD, *map(_row, beats)])
 
 
 def _row(beat: Beat) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pytest_mlrbench.run.result import CaseResult
 
 
@@ -22,6 +24,15 @@ def number(score: float | None) -> str:
 def cause_words(cause: str) -> str:
     """``no_output`` → ``no output``."""
     return cause.replace("_", " ")
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return *rows* as lines in which the cells of a column stand below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def explain(result: CaseResult, artifacts: str) -> str:

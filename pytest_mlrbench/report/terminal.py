@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from pytest_mlrbench.judges.kinship import warning
 from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.report.summary import StageSummary
-from pytest_mlrbench.report.table import cause_words
+from pytest_mlrbench.report.table import cause_words, columns
 from pytest_mlrbench.spent import usd
 
 #: Name of the rubric whose scores say nothing about quality.
@@ -32,7 +32,7 @@ def summary_lines(
     lines = [
         f"agent {', '.join(agents)} on suite {run.suite.name}: {report.share}{repeats}",
         "",
-        *_table(stages),
+        *columns([_HEAD, *map(_row, stages)]),
     ]
     for stage in stages:
         lines += _details(stage)
@@ -77,15 +77,6 @@ def summary_lines(
             "The checklist says which parts of the work are there, not how good they are.",
         ]
     return lines
-
-
-def _table(stages: Sequence[StageSummary]) -> list[str]:
-    rows = [_HEAD, *(_row(stage) for stage in stages)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
 
 
 def _row(stage: StageSummary) -> tuple[str, ...]:

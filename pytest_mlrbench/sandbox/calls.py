@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from pytest_mlrbench.sandbox import strace
-from pytest_mlrbench.sandbox.addresses import address
 from pytest_mlrbench.sandbox.processes import Process
-from pytest_mlrbench.sandbox.strace import Call, text
+from pytest_mlrbench.sandbox.strace import Call
+from pytest_mlrbench.sandbox.strace_arguments import (
+    address,
+    descriptor,
+    string,
+    strings,
+    text,
+    unescape,
+)
 
 if TYPE_CHECKING:
     from pytest_mlrbench.sandbox.events import Events
@@ -28,7 +34,7 @@ def follow(events: Events, process: Process, call: Call) -> None:
     """Put down what a call has done."""
     where = call.arguments[0] if call.arguments else b""
     if where.startswith(b"AT_FDCWD<") and where.endswith(b">"):
-        process.cwd = strace.unescape(where[9:-1])
+        process.cwd = unescape(where[9:-1])
     handle = _HANDLERS.get(call.name)
     if handle is None:
         return
@@ -47,7 +53,7 @@ def _cut_short(events: Events, process: Process, call: Call) -> None:
         return
     events.wrote(process)
     for index, argument in enumerate(call.arguments):
-        if (name := strace.string(argument)) is not None:
+        if (name := string(argument)) is not None:
             before = call.arguments[max(index - 1, 0) : index]
             for last in (False, True):
                 if path := _path(events, process, before, name, last=last):
@@ -56,7 +62,7 @@ def _cut_short(events: Events, process: Process, call: Call) -> None:
 
 def _execute(events: Events, process: Process, call: Call) -> None:
     at = call.name == "execveat"
-    words, cut = strace.strings(call.arguments[2 if at else 1])
+    words, cut = strings(call.arguments[2 if at else 1])
     argv, room = [], ARGV
     for word in words:
         cut = cut or len(word) > room
@@ -66,8 +72,8 @@ def _execute(events: Events, process: Process, call: Call) -> None:
             break
     cut = cut or len(argv) < len(words)
     process.program = " ".join(argv)[:PROGRAM]
-    exe = strace.string(call.arguments[1 if at else 0])
-    if at and not exe and (opened := strace.descriptor(call.arguments[0])):
+    exe = string(call.arguments[1 if at else 0])
+    if at and not exe and (opened := descriptor(call.arguments[0])):
         exe = opened.path
     events.write(
         "process",
@@ -84,12 +90,12 @@ def _execute(events: Events, process: Process, call: Call) -> None:
 
 
 def _chdir(events: Events, process: Process, call: Call) -> None:
-    path = strace.string(call.arguments[0])
+    path = string(call.arguments[0])
     process.cwd = None if path is None else events.shadow.resolve(process.cwd, path, last=True)
 
 
 def _fchdir(events: Events, process: Process, call: Call) -> None:
-    opened = strace.descriptor(call.arguments[0])
+    opened = descriptor(call.arguments[0])
     process.cwd = opened.path if opened else None
 
 
@@ -118,12 +124,12 @@ def _open_to_write(events: Events, process: Process, call: Call, path: bytes) ->
         events.write("write", proc=process.number, path=text(path), how="open")
         return
     at = 1 if call.name == "openat" else 0
-    name = strace.string(call.arguments[at])
+    name = string(call.arguments[at])
     asked = None
     if name is not None:
         asked = _path(events, process, call.arguments[:at], name, last=True)
     differs = asked is not None and asked != path
-    if asked and differs and (asked.startswith(events.roots) or path.startswith(events.roots)):
+    if asked and differs and (asked.startswith(events.root) or path.startswith(events.root)):
         # Two threads can play such tricks, and so neither of the names is to be believed.
         events.doubt(process, call, f"asked for {text(asked)}, got {text(path)}")
         events.written(process, asked, "open")
@@ -158,9 +164,9 @@ def _link(events: Events, process: Process, call: Call) -> None:
     to = _named(events, process, call, 2 * at + 1)
     if to is None:
         return
-    name = strace.string(call.arguments[at])
+    name = string(call.arguments[at])
     before = call.arguments[:at]
-    opened = strace.descriptor(before[0]) if before and not name else None
+    opened = descriptor(before[0]) if before and not name else None
     follow_link = bool(at) and b"AT_SYMLINK_FOLLOW" in call.arguments[4]
     path = _path(events, process, before, name, last=follow_link) if name else None
     if opened is not None and opened.path is not None and not opened.deleted:
@@ -174,7 +180,7 @@ def _link(events: Events, process: Process, call: Call) -> None:
 
 
 def _symlink(events: Events, process: Process, call: Call) -> None:
-    target = strace.string(call.arguments[0])
+    target = string(call.arguments[0])
     to = _named(events, process, call, len(call.arguments) - 1)
     if to is not None and target is not None:
         events.wrote(process)
@@ -192,7 +198,7 @@ def _unlink(events: Events, process: Process, call: Call) -> None:
 
 
 def _memory(events: Events, process: Process, call: Call) -> None:
-    name = strace.string(call.arguments[0]) or b""
+    name = string(call.arguments[0]) or b""
     events.write("memory", proc=process.number, name=text(name))
 
 
@@ -219,7 +225,7 @@ def _named(
 
     Where there is none, that is put down.
     """
-    name = strace.string(call.arguments[index])
+    name = string(call.arguments[index])
     before = call.arguments[max(index - 1, 0) : index]
     path = None if name is None else _path(events, process, before, name, last=last)
     if path is None:
@@ -232,7 +238,7 @@ def _path(
 ) -> bytes | None:
     base = process.cwd
     for argument in before:
-        opened = strace.descriptor(argument)
+        opened = descriptor(argument)
         if opened is not None and opened.number is not None:
             base = opened.path
     return events.shadow.resolve(base, name, last=last)

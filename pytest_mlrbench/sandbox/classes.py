@@ -15,16 +15,16 @@ from pytest_mlrbench.sandbox.shadow import Content
 #: rest.
 Class = Literal["benchmark-input", "package", "installed", "weights", "own", "system"]
 
-#: Prefix of paths in the container → class. The longest that fits counts.
-PREFIXES: Mapping[str, Class] = {
-    DATA: "benchmark-input",
-    WORKSPACE: "own",
-    FILES: "own",
-    "/home": "own",
-    "/tmp": "own",
-    "/dev/shm": "own",
-    "/var/tmp": "own",
-    "/usr/lib/python3": "package",
+#: Where a path in the container begins → class.
+_PREFIXES: Mapping[bytes, Class] = {
+    DATA.encode(): "benchmark-input",
+    WORKSPACE.encode(): "own",
+    FILES.encode(): "own",
+    b"/home": "own",
+    b"/tmp": "own",
+    b"/dev/shm": "own",
+    b"/var/tmp": "own",
+    b"/usr/lib/python3": "package",
 }
 _PACKAGE = re.compile(rb"/(?:site|dist)-packages/([^/]+)")
 _WEIGHTS = re.compile(rb"\.(?:safetensors|gguf|ggml|bin|pt|pth|ckpt|onnx|h5|msgpack|tflite)$")
@@ -36,31 +36,21 @@ _CODE = re.compile(
 )
 
 
-class Classes:
-    """Sorts paths into classes, by where they lie and whether the agent wrote them.
-
-    :param prefixes: as :data:`PREFIXES`, and instead of them.
-    """
-
-    def __init__(self, prefixes: Mapping[str, Class] = PREFIXES) -> None:
-        longest = sorted(prefixes.items(), key=lambda pair: -len(pair[0]))
-        self._prefixes = [(prefix.encode(), kind) for prefix, kind in longest]
-
-    def of(self, path: bytes, content: Content | None) -> Class:
-        """The class of a file; *content* is what is known of who made it."""
-        written = content is not None and bool(content.writers)
-        if content is not None and content.origin is not None and not written:
-            return "benchmark-input"
-        if _PACKAGE.search(path):
-            return "installed" if written else "package"
-        if written:
-            return "own"
-        if _WEIGHTS.search(path) and _SHIPPED.search(path):
-            return "weights"
-        for prefix, kind in self._prefixes:
-            if path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in (b"", b"/", b"."):
-                return kind
-        return "system"
+def class_of(path: bytes, content: Content | None) -> Class:
+    """The class of a file; *content* is what is known of who made it."""
+    written = content is not None and bool(content.writers)
+    if content is not None and content.origin is not None and not written:
+        return "benchmark-input"
+    if _PACKAGE.search(path):
+        return "installed" if written else "package"
+    if written:
+        return "own"
+    if _WEIGHTS.search(path) and _SHIPPED.search(path):
+        return "weights"
+    for prefix, kind in _PREFIXES.items():
+        if path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in (b"", b"/", b"."):
+            return kind
+    return "system"
 
 
 def package(path: bytes) -> str | None:

@@ -37,16 +37,16 @@ already open (by its parent, or through a socket) is not seen: the process that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pytest_mlrbench.sandbox import strace
 from pytest_mlrbench.sandbox.calls import follow
-from pytest_mlrbench.sandbox.classes import Classes, is_code, package
+from pytest_mlrbench.sandbox.classes import class_of, is_code, package
 from pytest_mlrbench.sandbox.processes import Process, Processes
 from pytest_mlrbench.sandbox.shadow import Shadow
-from pytest_mlrbench.sandbox.strace import text
+from pytest_mlrbench.sandbox.strace_arguments import text
 
 #: Events that a ledger takes; further ones are counted.
 EVENTS = 2_000_000
@@ -78,7 +78,7 @@ class Events:
 
     :param write: takes the events.
     :param shadow: with what was there at first; kept up to date.
-    :param roots: folders whose files are compared at the end.
+    :param root: folder whose files are compared at the end.
     :param cpu: seconds of processor time that a process has used, by its pid in the container.
     """
 
@@ -87,16 +87,14 @@ class Events:
         write: Write,
         shadow: Shadow,
         *,
-        roots: Iterable[bytes],
-        classes: Classes,
+        root: bytes,
         cpu: Callable[[int], float | None] = lambda pid: None,
     ) -> None:
         self._write = write
-        self._classes = classes
         self._cpu = cpu
         self._written = 0
         self.shadow = shadow
-        self.roots = tuple(root + b"/" for root in roots)
+        self.root = root + b"/"
         self.processes = Processes(self._begun)
         #: Those that have written, by number.
         self.writers: dict[int, Writer] = {}
@@ -164,7 +162,7 @@ class Events:
         content = self.shadow.get(path)
         if not process.first_read(path, content.version if content else 0):
             return
-        kind = self._classes.of(path, content)
+        kind = class_of(path, content)
         process.reads[kind] = process.reads.get(kind, 0) + 1
         if (name := package(path)) is not None and len(process.packages) < _PACKAGES:
             process.packages.add(name)

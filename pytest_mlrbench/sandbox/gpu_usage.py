@@ -1,6 +1,7 @@
 """What a case does with its GPUs: seen by NVML, written into its ledger.
 
-Events are ``gpu``, one a minute for each GPU, and ``gpus`` at the end. Null is what was not seen.
+Events are ``gpu``, one a minute for each GPU, and ``gpus`` at the end. Null is what was not seen:
+in ``gpus``, ``busy`` are seconds out of those in ``watched``, which may be fewer than ``seconds``.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ class GpuUse:
 
     :param now: the newest sample.
     :param busy: seconds in which it computed; null if it never said.
+    :param watched: seconds of which it said so.
     :param peak: most bytes in use at once; null if it never said.
     """
 
     uuid: str
     now: Sample = field(default_factory=lambda: Sample(None, None))
     busy: float | None = None
+    watched: float = 0.0
     peak: int | None = None
     _seen: list[tuple[float, Sample]] = field(default_factory=list, repr=False)
 
@@ -42,6 +45,7 @@ class GpuUse:
         self._seen.append((seconds, sample))
         if sample.utilization is not None:
             self.busy = (self.busy or 0.0) + sample.utilization * seconds
+            self.watched += seconds
         if sample.memory is not None:
             self.peak = max(self.peak or 0, sample.memory)
 
@@ -125,6 +129,7 @@ class _Watcher(threading.Thread):
             # All the time in which nobody else could have them.
             seconds=round((time.monotonic() - self._start) * len(self.uses), 3),
             busy=round(sum(busy), 3) if len(busy) == len(self.uses) else None,
+            watched=round(sum(use.watched for use in self.uses), 3),
             peak={use.uuid: use.peak for use in self.uses},
             unseen=self._unseen,
         )

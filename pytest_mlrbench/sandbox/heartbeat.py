@@ -13,8 +13,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import Field
-
 from pytest_mlrbench.run.faults import ESCAPES
 from pytest_mlrbench.run.folder import read_model, write_json
 from pytest_mlrbench.sandbox.gpu_usage import GpuUse
@@ -55,7 +53,7 @@ class Beat(Record):
     elapsed: float
     #: The last line of its output, made safe for a terminal.
     last_line: str = ""
-    gpus: tuple[GpuBeat, ...] = Field(default=())
+    gpus: tuple[GpuBeat, ...] = ()
 
     @property
     def gone(self) -> str:

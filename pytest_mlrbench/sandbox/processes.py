@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from pytest_mlrbench.sandbox import strace
@@ -112,7 +111,7 @@ class Processes:
         elif event.name in _EXECS and event.task in self._replaced:
             # Strace has no result of its own for a call that returns in another thread.
             self._replaced.discard(event.task)
-            event = dataclasses.replace(event, result=0)
+            event = replace(event, result=0)
         yield process, event
 
     def rest(self) -> Iterator[tuple[Process, strace.Doing]]:

@@ -13,8 +13,8 @@ Beside the events of :mod:`~pytest_mlrbench.sandbox.events`, the ledger gets:
     For each file of the workspace that was not there before, or not so: ``path`` (relative),
     ``kind`` (``file``, ``link``, ``other``, ``unreadable``), ``size``, ``sha256``, ``was`` (its
     digest before, null if it is new), ``writers`` (numbers of processes, the last one last),
-    ``how`` the last one did it, ``by`` (command line of that one at the time, cut short), ``code``
-    (its exit code).
+    ``how`` the last one did it, ``origin`` (where it lay at first, null if it did not), ``by``
+    (command line of the last one at the time, cut short), ``code`` (its exit code).
 ``gone``
     For each file of the workspace that was there before: ``path``, ``was``.
 ``end``
@@ -35,12 +35,11 @@ from dataclasses import replace
 from pytest_mlrbench.sandbox import strace
 from pytest_mlrbench.sandbox.base import WORKSPACE, Ended, Job
 from pytest_mlrbench.sandbox.calls import TRACED
-from pytest_mlrbench.sandbox.classes import Classes
 from pytest_mlrbench.sandbox.cpu import Cpu
 from pytest_mlrbench.sandbox.events import Events
 from pytest_mlrbench.sandbox.seccomp import profile
 from pytest_mlrbench.sandbox.shadow import Content, Shadow
-from pytest_mlrbench.sandbox.strace import text
+from pytest_mlrbench.sandbox.strace_arguments import string, text
 from pytest_mlrbench.sandbox.tree import Entry, Tree, snapshot
 
 #: What no event tells.
@@ -94,9 +93,7 @@ class Recorder:
         for name in self._before.entries:
             shadow.given(_ROOT + b"/" + name, self._before.links.get(name))
         self._shadow = shadow
-        self._events = Events(
-            job.ledger.write, shadow, roots=[_ROOT], classes=Classes(), cpu=self._cpu_of
-        )
+        self._events = Events(job.ledger.write, shadow, root=_ROOT, cpu=self._cpu_of)
         job.ledger.write(
             "begin",
             run=job.run,
@@ -143,8 +140,7 @@ class Recorder:
 
     def finish(self, ended: Ended) -> None:
         """Compare what is there with what was recorded, once the container is gone."""
-        if self._cpu:
-            self._cpu.stop()
+        self.close()
         with self._lock:
             for event in self._lines.close():
                 self._take(event)
@@ -256,4 +252,4 @@ class _Launch:
             return
         if event.name == "execve" and event.result == 0:
             self.is_over = self._is_last
-            self._is_last = strace.string(event.arguments[0]) == b"/usr/bin/setpriv"
+            self._is_last = string(event.arguments[0]) == b"/usr/bin/setpriv"

@@ -61,8 +61,6 @@ class Shadow:
     def __init__(self) -> None:
         self._root = _Node()
         self._names = 0
-        #: Some names were not kept.
-        self.full = False
         for path, target in _KNOWN.items():
             self.symlink(path, target, None)
 
@@ -173,7 +171,6 @@ class Shadow:
             child = node.children.get(name)
             if child is None:
                 if self._names >= NAMES:
-                    self.full = True
                     return None
                 child = node.children[name] = _Node()
                 self._names += 1

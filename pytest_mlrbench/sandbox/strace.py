@@ -14,8 +14,11 @@ ends a line, and what stands outside of quotes is strace's own.
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+from pytest_mlrbench.sandbox.strace_arguments import unescape
 
 #: Bytes of one line. Longer than any call with the longest arguments the kernel takes.
 LINE = 16 * 2**20
@@ -42,11 +45,7 @@ _READ = re.compile(
 _CALL = re.compile(rb"(\w+)\((.*)", re.DOTALL)
 #: A quoted string, what -y says of a descriptor, brackets, commas, and anything between them.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|<[^<>]*>|[\[{(]|[\]})]|,|[^"<\[\]{}(),]+|[<"]', re.DOTALL)
-_STRING = re.compile(rb'@?"((?:[^"\\]|\\.)*)"(\.\.\.)?', re.DOTALL)
 _RESULT = re.compile(rb" *= (-?\d+|\?)(?:<([^<>]*)>)?(\(deleted\))?(?: (E[A-Z0-9]+)\b)?")
-_DESCRIPTOR = re.compile(rb"(AT_FDCWD|-?\d+)(?:<([^<>]*)>)?(\(deleted\))?")
-_ESCAPE = re.compile(rb"\\([0-7]{1,3}|x[0-9a-f]{2}|.)", re.DOTALL)
-_NAMED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Call:
 
     :param task: the thread that made it, as the container numbers it.
     :param time: when it began, Unix time in seconds.
-    :param arguments: as strace writes them; see :func:`string`, :func:`descriptor`.
+    :param arguments: as strace writes them; see :mod:`~pytest_mlrbench.sandbox.strace_arguments`.
     :param result: null where strace could not tell: the thread was killed in the call.
     :param error: name of what went wrong, such as ``ENOENT``; *result* is then negative.
     :param path: where the descriptor that was returned leads to.
@@ -201,8 +200,6 @@ class Lines:
 
 
 def _signal(name: str) -> int | None:
-    import signal
-
     if name.startswith("SIGRT_"):
         return -(32 + int(name.removeprefix("SIGRT_")))
     number = getattr(signal, name, None)
@@ -252,56 +249,3 @@ def _arguments(text: bytes) -> tuple[tuple[bytes, ...], bytes] | None:
             arguments.append(text[start : token.start()].strip())
             start = token.end()
     return None
-
-
-def unescape(text: bytes) -> bytes:
-    """What stood in strace's quotation marks or angle brackets."""
-    return _ESCAPE.sub(_plain, text) if b"\\" in text else text
-
-
-def _plain(found: re.Match[bytes]) -> bytes:
-    code = found[1]
-    if code[:1].isdigit():
-        return bytes([int(code, 8) & 0xFF])
-    if len(code) == 3:
-        return bytes([int(code[1:], 16)])
-    return _NAMED.get(code, code)
-
-
-def text(name: bytes) -> str:
-    """A name as it is kept: bytes that are no UTF-8 become surrogates."""
-    return name.decode("utf-8", "surrogateescape")
-
-
-def string(argument: bytes) -> bytes | None:
-    """The text of a quoted argument; null for a pointer that leads nowhere."""
-    found = _STRING.fullmatch(argument)
-    return unescape(found[1]) if found else None
-
-
-def strings(argument: bytes) -> tuple[list[bytes], bool]:
-    """The texts of a list of quoted arguments, and whether strace left some of it out."""
-    texts, cut = [], not argument.endswith(b"]")
-    for token in _STRING.finditer(argument):
-        texts.append(unescape(token[1]))
-        cut = cut or token[2] is not None
-    return texts, cut or argument.endswith(b"...]")
-
-
-@dataclass(frozen=True, slots=True)
-class Descriptor:
-    """A descriptor and where it leads; *number* null is the working directory."""
-
-    number: int | None
-    path: bytes | None
-    deleted: bool
-
-
-def descriptor(argument: bytes) -> Descriptor | None:
-    """A descriptor, or the working directory, as an argument; null if it is neither."""
-    found = _DESCRIPTOR.fullmatch(argument)
-    if not found:
-        return None
-    path = None if found[2] is None else unescape(found[2])
-    number = None if found[1] == b"AT_FDCWD" else int(found[1])
-    return Descriptor(number, path, found[3] is not None)

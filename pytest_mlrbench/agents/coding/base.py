@@ -65,8 +65,8 @@ class CodingAgent(ABC):
     program: ClassVar[str]
     package: ClassVar[str]
     provider: ClassVar[Provider]
-    #: Patterns of files below its HOME in which the CLI keeps its sessions.
-    sessions: ClassVar[Sequence[str]]
+    #: Pattern of the files below its HOME in which the CLI keeps its sessions.
+    sessions: ClassVar[str]
 
     needs_inputs = True
     has_files = True
@@ -209,7 +209,7 @@ class CodingAgent(ABC):
                 "command": self.command(""),
                 "variables": self.variables(),
                 "files": self.files({}),
-                "prompts": prompt.digest(),
+                "prompts": prompt.TEMPLATES.digest,
                 "program": self._installed(),
             }
         )

@@ -18,7 +18,7 @@ class ClaudeCode(CodingAgent):
     program = "claude"
     package = "@anthropic-ai/claude-code"
     provider = "anthropic"
-    sessions = (".claude/projects/**/*.jsonl",)
+    sessions = ".claude/projects/*.jsonl"
     events = staticmethod(transcripts.claude)
     usage = staticmethod(usage.claude)
 

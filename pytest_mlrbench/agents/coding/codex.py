@@ -31,7 +31,7 @@ class Codex(CodingAgent):
     program = "codex"
     package = "@openai/codex"
     provider = "openai"
-    sessions = (".codex/sessions/**/*.jsonl",)
+    sessions = ".codex/sessions/*.jsonl"
     events = staticmethod(transcripts.codex)
     usage = staticmethod(usage.codex)
 

@@ -19,7 +19,7 @@ class GeminiCli(CodingAgent):
     program = "gemini"
     package = "@google/gemini-cli"
     provider = "google"
-    sessions = (".gemini/tmp/*/chats/**/*.jsonl",)
+    sessions = ".gemini/tmp/*/chats/*.jsonl"
     events = staticmethod(transcripts.gemini)
     usage = staticmethod(usage.gemini)
 

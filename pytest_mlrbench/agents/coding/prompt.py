@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from pytest_mlrbench.run import digests
+from pytest_mlrbench.agents.templates import Templates
 from pytest_mlrbench.sandbox.base import DATA, Network
 
-_FOLDER = Path(__file__).with_name("prompts")
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
+TEMPLATES = Templates(Path(__file__).with_name("prompts"))
 
 _NETWORKS = {
     "none": "There is no network.",
@@ -42,36 +39,23 @@ class Surroundings:
 
 def prompt(stage: str, where: Surroundings) -> str:
     """Return what the agent is told in *stage*."""
-    place = _fill(
-        "place",
-        time=_time(where.deadline),
-        gpus=_gpus(where.gpus),
-        network=_network(where),
-        data=_data(where.data),
-    )
-    return _fill(stage, place=place, rules=_text("rules"), report=_text("report")) + "\n"
+    place = {
+        "time": _time(where.deadline),
+        "gpus": _gpus(where.gpus),
+        "network": _network(where),
+        "data": _data(where.data),
+    }
+    texts = {
+        "place": TEMPLATES.fill("place", place),
+        "rules": TEMPLATES.text("rules"),
+        "report": TEMPLATES.text("report"),
+    }
+    return TEMPLATES.fill(stage, texts) + "\n"
 
 
 def is_known(stage: str) -> bool:
     """Whether there is something to tell an agent in *stage*."""
-    return (_FOLDER / f"{stage}.md").is_file()
-
-
-@cache
-def digest() -> str:
-    """Digest of all these texts."""
-    return digests.of_files(
-        (name, path) for name, path in digests.walk(_FOLDER) if name.endswith(".md")
-    )
-
-
-@cache
-def _text(name: str) -> str:
-    return (_FOLDER / f"{name}.md").read_text("utf-8").strip()
-
-
-def _fill(name: str, **texts: str) -> str:
-    return _PLACE.sub(lambda place: texts[place[1]], _text(name))
+    return (TEMPLATES.folder / f"{stage}.md").is_file()
 
 
 def _time(deadline: float) -> str:

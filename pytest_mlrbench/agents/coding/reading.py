@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -13,15 +13,21 @@ from typing import Any
 _LONGEST, _LARGEST, _LOOKS, _MOST = 4 * 2**20, 512 * 2**20, 100_000, 1000
 
 
-def kept(home: Path, patterns: Iterable[str]) -> list[Path]:
-    """Return the files below *home*, in the order of their names, that fit one of *patterns*.
+def kept(home: Path, pattern: str) -> list[Path]:
+    """Return the files below *home*, in the order of their names, that fit *pattern*.
 
     The folder is the agent's: no link is followed, what is no regular file is left out, and the
-    search ends where there is more than any CLI leaves.
+    search ends where there is more than any CLI leaves. Looked into is only the folder that the
+    pattern begins with, since packages and data fill the rest.
+
+    :param pattern: a path in which ``*`` is any text, slashes too.
     """
-    rules = [re.compile(_regex(pattern)) for pattern in patterns]
+    folder = pattern.partition("/*")[0]
+    top = os.path.join(home, folder)
+    if os.path.realpath(top) != os.path.join(os.path.realpath(home), folder):
+        return []
     found: list[Path] = []
-    waiting, looks = [os.fspath(home)], 0
+    waiting, looks = [top], 0
     while waiting and looks < _LOOKS and len(found) < _MOST:
         try:
             with os.scandir(waiting.pop()) as entries:
@@ -30,19 +36,11 @@ def kept(home: Path, patterns: Iterable[str]) -> list[Path]:
                     name = os.path.relpath(entry.path, home)
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-                    elif any(rule.fullmatch(name) for rule in rules) and entry.is_file(
-                        follow_symlinks=False
-                    ):
+                    elif fnmatchcase(name, pattern) and entry.is_file(follow_symlinks=False):
                         found.append(Path(entry.path))
         except OSError:  # closed to us, or a path that is too long
             continue
     return sorted(found)
-
-
-def _regex(pattern: str) -> str:
-    """Return what a pattern with ``**/`` and ``*`` fits, as a regular expression."""
-    words = re.split(r"(\*\*/|\*)", pattern)
-    return "".join({"**/": "(?:.*/)?", "*": "[^/]*"}.get(word, re.escape(word)) for word in words)
 
 
 def documents(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
