@@ -33,8 +33,8 @@ def engine() -> Iterator[Any]:
 
 
 @pytest.fixture
-def bench(engine: Any, tmp_path: Path) -> Iterator[Bench]:
-    """Runs jobs; nothing of them may be in the engine afterwards."""
+def boxes(engine: Any, tmp_path: Path) -> Iterator[Bench]:
+    """Runs jobs in containers; nothing of them may be in the engine afterwards."""
     made = Bench(tmp_path)
     yield made
     made.close()

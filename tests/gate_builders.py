@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 import time
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import httpx
-import pytest
 from aiohttp import web
 
 from pytest_mlrbench.models.settings import Settings
@@ -26,9 +26,6 @@ CLIENT = httpx.Client(trust_env=False, verify=False, timeout=20)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 KEY = "sk-real-0123456789abcdef0123456789abcdef"
-_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY")
-_ADDRESSES = ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
-_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 CHAT = {
     "id": "c1",
@@ -40,6 +37,7 @@ CHAT = {
     ],
     "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
 }
+ASK = {"model": "gpt-5", "messages": [{"role": "user", "content": "Hello"}]}
 
 
 class Loop:
@@ -122,6 +120,34 @@ class Provider:
         await self._runner.cleanup()
 
 
+class Echo:
+    """A service of this machine that repeats what it is told."""
+
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        self._listening = socket.create_server((address, 0))
+        self.port = int(self._listening.getsockname()[1])
+        self.visitors = 0
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                visitor, _ = self._listening.accept()
+            except OSError:
+                return
+            self.visitors += 1
+            threading.Thread(target=self._echo, args=(visitor,), daemon=True).start()
+
+    def _echo(self, visitor: socket.socket) -> None:
+        with visitor:
+            while data := visitor.recv(65536):
+                visitor.sendall(data)
+
+    def close(self) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+
+
 class Opened:
     """An open gate, seen from the agent's side."""
 
@@ -184,41 +210,24 @@ def open_gate(
         loop.run(gate.__aexit__(None, None, None))
 
 
-@pytest.fixture(scope="module")
-def loop() -> Iterator[Loop]:
-    """A loop for gates, in an environment with keys and without proxies and addresses."""
-    with pytest.MonkeyPatch.context() as patch, Loop() as running:
-        for name in _KEYS:
-            patch.setenv(name, KEY)
-        for name in (*_PROXIES, *map(str.upper, _PROXIES), *_ADDRESSES):
-            patch.delenv(name, raising=False)
-        yield running
-
-
-@pytest.fixture(scope="module")
-def _provider(loop: Loop) -> Iterator[Provider]:
-    found = Provider(loop)
-    loop.run(found.start())
-    yield found
-    loop.run(found.stop())
-
-
-@pytest.fixture
-def provider(_provider: Provider) -> Provider:
-    """The provider that all three names lead to; it has not been asked anything."""
-    _provider.got.clear()
-    _provider.answer = _provider.chat
-    return _provider
-
-
-@pytest.fixture
-def opened(tmp_path: Path, loop: Loop, provider: Provider) -> Iterator[Opened]:
-    """A gate without limits in front of that provider."""
-    with open_gate(tmp_path, loop, behind(provider)) as gate:
-        yield gate
-
-
 def behind(provider: Provider) -> Settings:
     """Settings that lead all three providers to *provider*."""
     url = provider.url
     return settings(openai=f"{url}/v1", anthropic=url, google=url)
+
+
+def post(gate: Opened, path: str, document: Any = ASK, **headers: str) -> httpx.Response:
+    given = {"authorization": f"Bearer {gate.gate.token}", **headers}
+    return CLIENT.post(f"http://{gate.place}{path}", json=document, headers=given)
+
+
+def chat(gate: Opened, **more: Any) -> httpx.Response:
+    return post(gate, "/openai/v1/chat/completions", {**ASK, **more})
+
+
+def events_of(*documents: Any) -> bytes:
+    """Server-sent events, named as Anthropic and OpenAI name them."""
+    return b"".join(
+        b"event: %s\ndata: %s\n\n" % (str(one.get("type")).encode(), json.dumps(one).encode())
+        for one in documents
+    )

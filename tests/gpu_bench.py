@@ -1,4 +1,4 @@
-"""Four GPUs that are not there, for tests."""
+"""Four GPUs that are not there; named as plugin by the modules that use them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,3 @@ def four_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     monkeypatch.setitem(sys.modules, "pynvml", stand_in)
     yield
     assert stand_in._open == 0  # every session was closed
-
-
-def without_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where nvidia-ml-py is not installed."""
-    monkeypatch.setitem(sys.modules, "pynvml", None)

@@ -59,3 +59,17 @@ def test_every_module_of_the_architecture_exists() -> None:
     for line in tree.splitlines():
         name = line.split()[0]
         assert (PACKAGE / name).exists(), name
+
+
+def test_no_two_plugins_of_the_tests_have_a_fixture_of_one_name() -> None:
+    """The one that is loaded last would be taken, which depends on the tests that are run."""
+    helpers = set((ROOT / "tests").glob("*.py")) - set((ROOT / "tests").glob("test_*.py"))
+    found = [
+        it.name
+        for path in helpers
+        for it in ast.parse(path.read_text("utf-8")).body
+        if isinstance(it, ast.FunctionDef)
+        and any("pytest.fixture" in ast.unparse(by) for by in it.decorator_list)
+    ]
+    assert "repo" in found
+    assert len(found) == len(set(found)), sorted(found)

@@ -98,7 +98,9 @@ def test_fabricator_leaves_neither_a_program_nor_a_figure(repo: Repository) -> N
 
 def test_fabricator_claims_results_before_anything_has_run(repo: Repository) -> None:
     for stage in ("idea", "proposal"):
-        for text in run(repo, "fabricator", stage).texts(f"{stage}.md").values():
+        answers = run(repo, "fabricator", stage).texts(f"{stage}.md")
+        assert sorted(answers) == TASKS
+        for text in answers.values():
             assert re.search(r"\d\.\d ± \d\.\d points", text)
 
 

@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 from docker_bench import Bench, names
-from docker_engine import bench, engine
 
-#: Not as a plugin: fixtures of that name come with others, and the last one loaded would be taken.
-__all__ = ["bench", "engine"]
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
+pytest_plugins = ["docker_engine"]
 ASK = "python3 -c \"import socket; s = socket.create_connection(('{}', {}), 3); print(s.recv(99))\""
 
 
@@ -46,14 +44,14 @@ def gate(tmp_path: Path) -> Iterator[Path]:
     thread.join()
 
 
-def test_the_gate_is_reached_and_nothing_else(bench: Bench, engine: Any, gate: Path) -> None:
+def test_the_gate_is_reached_and_nothing_else(boxes: Bench, engine: Any, gate: Path) -> None:
     bridge = engine.networks.get("bridge").attrs["IPAM"]["Config"] or [{}]
     gateway = bridge[0].get("Gateway", "172.17.0.1")
     script = [ASK.format("127.0.0.1", 8080)]
     script += [ASK.format(*there) for there in (("1.1.1.1", 53), (gateway, 22), ("::1", 8080))]
     script += [ASK.format(name, 80) for name in ("example.com", "host.docker.internal")]
     script += [ASK.format("169.254.169.254", 80), "ls -d /gate; ls /sys/class/net"]
-    said = bench.say("; ".join(script), network="models", gate=gate)
+    said = boxes.say("; ".join(script), network="models", gate=gate)
     assert said.startswith("b'gate'\n")
     assert said.count("b'gate'") == 1
     assert said.count("Traceback") == 6
@@ -61,18 +59,18 @@ def test_the_gate_is_reached_and_nothing_else(bench: Bench, engine: Any, gate: P
     assert said.endswith("\nlo\n")
 
 
-def test_without_a_gate_there_is_nothing(bench: Bench) -> None:
-    said = bench.say(f"{ASK.format('127.0.0.1', 8080)}; ls /sys/class/net", network="models")
+def test_without_a_gate_there_is_nothing(boxes: Bench) -> None:
+    said = boxes.say(f"{ASK.format('127.0.0.1', 8080)}; ls /sys/class/net", network="models")
     assert "ConnectionRefusedError" in said
     assert said.endswith("\nlo\n")
 
 
-def test_the_doorway_cannot_be_touched(bench: Bench, gate: Path) -> None:
+def test_the_doorway_cannot_be_touched(boxes: Bench, gate: Path) -> None:
     """It is another container, of another account: not seen, not ended, its port not taken."""
-    said = bench.say("cat /proc/[0-9]*/comm; kill -9 -1; echo on", network="models", gate=gate)
+    said = boxes.say("cat /proc/[0-9]*/comm; kill -9 -1; echo on", network="models", gate=gate)
     assert "sh\n" in said
     assert "socat" not in said
-    said = bench.say(
+    said = boxes.say(
         "python3 -c \"import socket; socket.create_server(('127.0.0.1', 8080))\" 2>&1 | tail -n 1;"
         + ASK.format("127.0.0.1", 8080),
         network="models",
@@ -82,7 +80,7 @@ def test_the_doorway_cannot_be_touched(bench: Bench, gate: Path) -> None:
     assert said.endswith("b'gate'\n")
 
 
-def test_many_connections_at_once(bench: Bench, gate: Path) -> None:
+def test_many_connections_at_once(boxes: Bench, gate: Path) -> None:
     script = (
         "import socket\n"
         "for _ in range(5):\n"
@@ -90,36 +88,36 @@ def test_many_connections_at_once(bench: Bench, gate: Path) -> None:
         "    assert {s.recv(9) for s in all} == {b'gate'}, all\n"
         "print('well')"
     )
-    assert bench.say(f'python3 -c "{script}"', network="models", gate=gate) == "well\n"
+    assert boxes.say(f'python3 -c "{script}"', network="models", gate=gate) == "well\n"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="another owner can be given by root only")
-def test_the_socket_is_for_nobody_else_on_this_machine(bench: Bench, gate: Path) -> None:
-    bench.say("true", network="models", gate=gate)
+def test_the_socket_is_for_nobody_else_on_this_machine(boxes: Bench, gate: Path) -> None:
+    boxes.say("true", network="models", gate=gate)
     status = gate.parent.stat()
     assert status.st_uid not in (0, 1000)
     assert status.st_mode & 0o077 == 0
 
 
-def test_a_network_of_its_own(bench: Bench, engine: Any, gate: Path) -> None:
-    said = bench.say(
+def test_a_network_of_its_own(boxes: Bench, engine: Any, gate: Path) -> None:
+    said = boxes.say(
         f"{ASK.format('127.0.0.1', 8080)}; ls /sys/class/net", network="full", gate=gate
     )
     assert said.startswith("b'gate'\n")
     assert "eth0" in said
-    assert names(engine, bench.run_id) == []
+    assert names(engine, boxes.run_id) == []
 
 
-def test_cases_do_not_reach_each_other(bench: Bench, engine: Any) -> None:
+def test_cases_do_not_reach_each_other(boxes: Bench, engine: Any) -> None:
     """Also not where each has a way out."""
     import asyncio
 
-    sandbox = bench.sandbox()
-    one = bench.job(
+    sandbox = boxes.sandbox()
+    one = boxes.job(
         "hostname -i > address; exec python3 -m http.server 80", seconds=15, network="full"
     )
     wait = "while ! [ -s /data/one/address ]; do sleep 0.1; done; sleep 1; "
-    other = bench.job(
+    other = boxes.job(
         f"{wait} {ASK.format('$(cat /data/one/address)', 80)}",
         network="full",
         data={"one": one.workspace},

@@ -14,27 +14,29 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from docker_bench import IMAGE, Bench, OwnEngine, names
-from docker_engine import bench, engine
 
 from pytest_mlrbench import cli_clean
 from pytest_mlrbench.errors import InputError, SystemFault
 from pytest_mlrbench.sandbox import labels, reaper
+from pytest_mlrbench.sandbox.base import Limits
+from pytest_mlrbench.sandbox.docker import DockerSandbox
+from pytest_mlrbench.sandbox.threads import in_thread
 
-#: Not as a plugin: fixtures of that name come with others, and the last one loaded would be taken.
-__all__ = ["bench", "engine"]
+pytest_plugins = ["docker_engine"]
 container = [pytest.mark.docker, pytest.mark.slow]
 #: What a worker does: it runs a case, until it is killed.
 WORKER = """
 import sys
 from pathlib import Path
 from docker_bench import Bench
-bench = Bench(Path(sys.argv[1]))
-bench.run_id = sys.argv[2]
-bench.run(bench.job("sleep 600", seconds=600, network=sys.argv[3]))
+boxes = Bench(Path(sys.argv[1]))
+boxes.run_id = sys.argv[2]
+boxes.run(boxes.job("sleep 600", seconds=600, network=sys.argv[3]))
 """
 
 
@@ -42,9 +44,9 @@ class TestKilledOwners:
     pytestmark = container
 
     @pytest.fixture
-    def killed(self, bench: Bench, engine: Any, tmp_path: Path) -> str:
+    def killed(self, boxes: Bench, engine: Any, tmp_path: Path) -> str:
         """Run id of a worker that was killed while its agent ran; its container runs on."""
-        run = f"{bench.run_id}-killed"
+        run = f"{boxes.run_id}-killed"
         command = [sys.executable, "-c", WORKER, str(tmp_path), run, "full"]
         worker = subprocess.Popen(command, cwd=Path(__file__).parent)
         end = time.monotonic() + 60
@@ -58,25 +60,25 @@ class TestKilledOwners:
         return run
 
     @pytest.fixture
-    def foreign(self, engine: Any, bench: Bench) -> Iterator[list[str]]:
+    def foreign(self, engine: Any, boxes: Bench) -> Iterator[list[str]]:
         """Containers and a network that are not left by anybody."""
-        live = labels.labels(bench.run_id + "-live", "case")
+        live = labels.labels(boxes.run_id + "-live", "case")
         other_host = {**live, labels.OWNER: f"other:{'0' * 36}:1 1 1"}
         nonsense = {**live, labels.OWNER: "nobody"}
         made = [
             engine.containers.create(IMAGE, ["sleep", "60"], labels=marks, network_mode="none")
             for marks in ({}, {"mlrbench.run": "mine"}, live, other_host, nonsense)
         ]
-        made.append(engine.networks.create(f"{bench.run_id}-foreign"))
-        made.append(engine.networks.create(f"{bench.run_id}-live", labels=live))
+        made.append(engine.networks.create(f"{boxes.run_id}-foreign"))
+        made.append(engine.networks.create(f"{boxes.run_id}-live", labels=live))
         yield [it.id for it in made]
         for it in made:
             it.remove(**({"force": True} if hasattr(it, "exec_run") else {}))
 
     def test_the_next_start_removes_what_is_left_and_nothing_else(
-        self, bench: Bench, engine: Any, killed: str, foreign: list[str]
+        self, boxes: Bench, engine: Any, killed: str, foreign: list[str]
     ) -> None:
-        bench.sandbox().prepare()
+        boxes.sandbox().prepare()
         assert names(engine, killed) == []
         there = {it["Id"] for it in engine.api.containers(all=True)}
         there |= {it["Id"] for it in engine.api.networks()}
@@ -98,7 +100,7 @@ class TestKilledOwners:
         assert there >= set(foreign[:5])
 
     def test_whoever_takes_a_gpu_removes_what_holds_it(
-        self, bench: Bench, engine: Any, killed: str
+        self, boxes: Bench, engine: Any, killed: str
     ) -> None:
         assert reaper.sweep(engine, gpu="GPU-nobody-has") == []
         assert len(names(engine, killed)) == 2
@@ -162,10 +164,10 @@ class TestEngines:
     def test_an_engine_that_goes_away_is_not_the_agents_fault(
         self, own: OwnEngine, tmp_path: Path, way: str
     ) -> None:
-        bench = Bench(tmp_path)
-        sandbox = bench.sandbox()
+        boxes = Bench(tmp_path)
+        sandbox = boxes.sandbox()
         sandbox.prepare()
-        job = bench.job("echo begun; touch begun; sleep 600")
+        job = boxes.job("echo begun; touch begun; sleep 600")
 
         def go() -> None:
             while not (job.workspace / "begun").exists():
@@ -175,30 +177,45 @@ class TestEngines:
         ending = threading.Thread(target=go)
         ending.start()
         with pytest.raises(SystemFault) as told:
-            bench.run(job, sandbox)
+            boxes.run(job, sandbox)
         assert told.value.cause == "engine"
         assert job.log.read_text() == "begun\n"
         with pytest.raises(SystemFault) as told:
-            bench.run(bench.job("true"), sandbox)
+            boxes.run(boxes.job("true"), sandbox)
         assert told.value.cause == "engine"
         ending.join()
         own.do("start")
         # The same process goes on with its next case, and what could not be removed then goes now.
-        assert bench.run(bench.job("true"), sandbox).code == 0
+        assert boxes.run(boxes.job("true"), sandbox).code == 0
         assert sandbox.client.api.containers(all=True) == []
-        bench.close()
+        boxes.close()
 
     def test_an_engine_without_gpus_says_what_to_do(self, own: OwnEngine, tmp_path: Path) -> None:
-        bench = Bench(tmp_path)
-        sandbox = bench.sandbox()
+        boxes = Bench(tmp_path)
+        sandbox = boxes.sandbox()
         with pytest.raises(SystemFault, match=r"NVIDIA Container Toolkit.*--mlr-gpus=0"):
-            bench.run(bench.job("true", gpus=["GPU-1"]), sandbox)
+            boxes.run(boxes.job("true", gpus=["GPU-1"]), sandbox)
         sandbox.gpus = ("GPU-1",)
         del sandbox.examined
         with pytest.raises(InputError, match=r"NVIDIA Container Toolkit.*--mlr-gpus=0"):
             sandbox.prepare()
         assert sandbox.client.api.containers(all=True) == []
-        bench.close()
+        boxes.close()
+
+
+@pytest.mark.parametrize("step", ["_signal", "_kill"])
+def test_an_engine_that_goes_away_as_an_agent_is_ended_is_named(step: str) -> None:
+    pytest.importorskip("docker")
+    from requests.exceptions import ConnectionError as Gone
+
+    def gone(*_: object, **__: object) -> None:
+        raise Gone("Connection refused")
+
+    container = SimpleNamespace(exec_run=gone, kill=gone)
+    stay: Any = SimpleNamespace(container=container, recorder=object())
+    with pytest.raises(SystemFault) as told:
+        getattr(DockerSandbox("image", Limits()), step)(stay)
+    assert told.value.cause == "engine"
 
 
 class TestOwners:
@@ -240,14 +257,40 @@ class TestOwners:
         assert not labels.is_dead(label)
 
 
+def test_work_in_a_thread_is_waited_for_however_often_it_is_cancelled() -> None:
+    """Or what it is about to make would be removed before it is there."""
+    going_on, done = threading.Event(), threading.Event()
+
+    def make() -> None:
+        assert going_on.wait(30)
+        done.set()
+
+    async def cancel_twice() -> None:
+        making = asyncio.ensure_future(in_thread(make))
+        for _ in range(2):
+            await asyncio.sleep(0.05)
+            making.cancel()
+        await asyncio.sleep(0.05)
+        assert not making.done()
+        going_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await making
+        assert done.is_set()
+
+    try:
+        asyncio.run(cancel_twice())
+    finally:
+        going_on.set()
+
+
 class TestCancelled:
     pytestmark = container
 
-    def test_a_second_signal_leaves_nothing_either(self, bench: Bench, engine: Any) -> None:
+    def test_a_second_signal_leaves_nothing_either(self, boxes: Bench, engine: Any) -> None:
         """Impatient users press Ctrl-C again while the container is being removed."""
 
         async def cancel_twice() -> None:
-            run = asyncio.ensure_future(bench.sandbox().run(bench.job("sleep 60")))
+            run = asyncio.ensure_future(boxes.sandbox().run(boxes.job("sleep 60")))
             await asyncio.sleep(1.0)
             run.cancel()
             await asyncio.sleep(0.01)
@@ -256,4 +299,4 @@ class TestCancelled:
                 await run
 
         asyncio.run(cancel_twice())
-        assert names(engine, bench.run_id) == []
+        assert names(engine, boxes.run_id) == []

@@ -10,16 +10,15 @@ from pathlib import Path
 
 import pytest
 from docker_bench import Bench
-from docker_engine import bench, engine
 
 from pytest_mlrbench.errors import SystemFault
 from pytest_mlrbench.sandbox import docker, ownership, workspace_watch
 from pytest_mlrbench.sandbox.base import Job
 from pytest_mlrbench.sandbox.docker import DockerSandbox
 from pytest_mlrbench.sandbox.ending import Seen, reason_of
+from pytest_mlrbench.sandbox.stay import Stay
 
-#: Not as a plugin: fixtures of that name come with others, and the last one loaded would be taken.
-__all__ = ["bench", "engine"]
+pytest_plugins = ["docker_engine"]
 container = [pytest.mark.docker, pytest.mark.slow]
 FORK = (
     "import os, time\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        {then}"
@@ -34,8 +33,8 @@ class Blind(DockerSandbox):
 
 
 @pytest.fixture(params=[DockerSandbox, Blind], ids=["traced", "blind"])
-def sandbox(request: pytest.FixtureRequest, bench: Bench) -> DockerSandbox:
-    return bench.sandbox(request.param)
+def sandbox(request: pytest.FixtureRequest, boxes: Bench) -> DockerSandbox:
+    return boxes.sandbox(request.param)
 
 
 def python(script: str) -> str:
@@ -46,61 +45,76 @@ def python(script: str) -> str:
 class TestInContainers:
     pytestmark = container
 
-    def test_too_much_memory(self, bench: Bench, sandbox: DockerSandbox) -> None:
-        ended = bench.run(bench.job("exec python3 -c 'bytearray(2**30)'"), sandbox)
+    def test_too_much_memory(self, boxes: Bench, sandbox: DockerSandbox) -> None:
+        ended = boxes.run(boxes.job("exec python3 -c 'bytearray(2**30)'"), sandbox)
         assert ended.reason == "memory"
         assert ended.code != 0
 
-    def test_too_much_memory_of_a_child(self, bench: Bench, sandbox: DockerSandbox) -> None:
+    def test_too_much_memory_of_a_child(self, boxes: Bench, sandbox: DockerSandbox) -> None:
         """The parent ends well, and still memory was what ran out."""
-        job = bench.job("python3 -c 'bytearray(2**30)'; echo and on; exit 0")
-        ended = bench.run(job, sandbox)
+        job = boxes.job("python3 -c 'bytearray(2**30)'; echo and on; exit 0")
+        ended = boxes.run(job, sandbox)
         assert (ended.reason, ended.code) == ("memory", 0)
         assert "and on" in ended.tail
 
-    def test_what_lies_in_tmp_and_shm_is_limited(self, bench: Bench) -> None:
-        said = bench.say(
+    def test_what_lies_in_tmp_and_shm_is_limited(self, boxes: Bench) -> None:
+        said = boxes.say(
             "head -c 64m /dev/zero > /tmp/a; head -c 64m /dev/zero > /dev/shm/a;"
             " stat -c %s /tmp/a /dev/shm/a"
         )
         assert said.count("No space left on device") == 2
         assert f"{16 * 2**20}\n{2**20}\n" in said
 
-    def test_a_fork_bomb(self, bench: Bench, sandbox: DockerSandbox) -> None:
+    def test_a_fork_bomb(self, boxes: Bench, sandbox: DockerSandbox) -> None:
         """It stays in its container, and ends at the deadline at the latest."""
-        job = bench.job(python(FORK.format(then="time.sleep(0.1)")), seconds=4)
+        job = boxes.job(python(FORK.format(then="time.sleep(0.1)")), seconds=4)
         start = time.monotonic()
-        ended = bench.run(job, sandbox)
+        ended = boxes.run(job, sandbox)
         assert ended.reason in ("timeout", "memory")
         assert time.monotonic() - start < 4 + docker.GRACE + 15
 
-    def test_too_many_processes(self, bench: Bench, sandbox: DockerSandbox) -> None:
+    def test_too_many_processes(self, boxes: Bench, sandbox: DockerSandbox) -> None:
         """Looks are taken every half second: a moment is needed to see what was in the way."""
         bomb = "import os, time, sys\nfor n in range(200):\n    if os.fork() == 0: time.sleep(60)"
-        ended = bench.run(bench.job(f"{python(bomb)} sleep 2; exit 7"), sandbox)
+        ended = boxes.run(boxes.job(f"{python(bomb)} sleep 2; exit 7"), sandbox)
         assert ended.reason == "pids"
         assert "Resource temporarily unavailable" in ended.tail
 
-    def test_too_much_on_disk(self, bench: Bench, sandbox: DockerSandbox) -> None:
-        job = bench.job("head -c 50m /dev/zero > a; ls; sleep 30")
-        ended = bench.run(job, sandbox)
+    def test_too_many_processes_of_an_agent_that_ends_at_once(self, boxes: Bench) -> None:
+        """Its control group is there for a moment longer, with what was in its way."""
+        bomb = "import os, time, sys\nfor n in range(200):\n    if os.fork() == 0: time.sleep(60)"
+        assert boxes.run(boxes.job(f"{python(bomb)} exit 7")).reason == "pids"
+
+    def test_it_is_not_looked_at_for_each_thing_it_does(
+        self, boxes: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        looks = []
+        monkeypatch.setattr(Stay, "look", lambda stay: looks.append(stay))
+        write = "for n in range(1000):\n    with open('a', 'w') as file: file.write('x')"
+        ended = boxes.run(boxes.job(python(write)))
+        assert (ended.reason, ended.code) == ("exit", 0)
+        assert 1 <= len(looks) < ended.seconds / docker.TICK + 5
+
+    def test_too_much_on_disk(self, boxes: Bench, sandbox: DockerSandbox) -> None:
+        job = boxes.job("head -c 50m /dev/zero > a; ls; sleep 30")
+        ended = boxes.run(job, sandbox)
         assert ended.reason == "disk"
         assert ended.seconds < 15
         assert (job.workspace / "a").stat().st_size == 50 * 2**20  # what is there is kept
 
-    def test_too_much_in_the_home(self, bench: Bench) -> None:
-        assert bench.run(bench.job("head -c 50m /dev/zero > ~/a; sleep 30")).reason == "disk"
+    def test_too_much_in_the_home(self, boxes: Bench) -> None:
+        assert boxes.run(boxes.job("head -c 50m /dev/zero > ~/a; sleep 30")).reason == "disk"
 
-    def test_too_much_in_a_file_that_is_in_no_folder(self, bench: Bench) -> None:
+    def test_too_much_in_a_file_that_is_in_no_folder(self, boxes: Bench) -> None:
         """Removed, but held open: no list of files has it, and the disk is full all the same."""
-        job = bench.job("exec 3> a; rm a; head -c 50m /dev/zero >&3; sleep 30")
-        ended = bench.run(job)
+        job = boxes.job("exec 3> a; rm a; head -c 50m /dev/zero >&3; sleep 30")
+        ended = boxes.run(job)
         assert ended.reason == "disk"
         assert not list(job.workspace.iterdir())
 
-    def test_endless_output(self, bench: Bench) -> None:
-        job = bench.job("yes 0123456", seconds=3)
-        ended = bench.run(job)
+    def test_endless_output(self, boxes: Bench) -> None:
+        job = boxes.job("yes 0123456", seconds=3)
+        ended = boxes.run(job)
         assert ended.reason == "timeout"
         log = job.log.read_bytes()
         assert log.startswith(b"0123456\n" * 1000)
@@ -108,10 +122,10 @@ class TestInContainers:
         assert len(log) < 10_000 + 100
         assert ended.tail.count("0123456\n") > 200
 
-    def test_much_output(self, bench: Bench) -> None:
+    def test_much_output(self, boxes: Bench) -> None:
         """All of it is counted, none of it stays anywhere."""
-        job = bench.job("head -c 300000000 /dev/zero | tr '\\0' x; echo; echo end")
-        ended = bench.run(job)
+        job = boxes.job("head -c 300000000 /dev/zero | tr '\\0' x; echo; echo end")
+        ended = boxes.run(job)
         assert (ended.reason, ended.code) == ("exit", 0)
         assert ended.tail.endswith("x\nend\n")
         lost = 300_000_005 - 10_000
@@ -120,67 +134,67 @@ class TestInContainers:
             == f"\n[{lost} more bytes of output were not kept]\n".encode()
         )
 
-    def test_at_the_deadline_it_may_finish(self, bench: Bench, sandbox: DockerSandbox) -> None:
-        job = bench.job(
+    def test_at_the_deadline_it_may_finish(self, boxes: Bench, sandbox: DockerSandbox) -> None:
+        job = boxes.job(
             "trap 'echo finished > results; exit 0' TERM; while true; do sleep 0.1; done", seconds=2
         )
-        ended = bench.run(job, sandbox)
+        ended = boxes.run(job, sandbox)
         assert (ended.reason, ended.code) == ("timeout", 0)
         assert (job.workspace / "results").read_text() == "finished\n"
         assert ended.seconds < 2 + docker.GRACE
 
-    def test_after_the_deadline_it_is_killed(self, bench: Bench, sandbox: DockerSandbox) -> None:
-        job = bench.job("trap '' TERM; while true; do date +%s > now; sleep 0.1; done", seconds=2)
-        ended = bench.run(job, sandbox)
+    def test_after_the_deadline_it_is_killed(self, boxes: Bench, sandbox: DockerSandbox) -> None:
+        job = boxes.job("trap '' TERM; while true; do date +%s > now; sleep 0.1; done", seconds=2)
+        ended = boxes.run(job, sandbox)
         assert ended.reason == "timeout"
         assert docker.GRACE < ended.seconds < 2 + docker.GRACE + 5
         last = (job.workspace / "now").read_text()
         time.sleep(1)
         assert (job.workspace / "now").read_text() == last
 
-    def test_a_process_of_its_own_session_is_warned_too(self, bench: Bench) -> None:
-        job = bench.job(
+    def test_a_process_of_its_own_session_is_warned_too(self, boxes: Bench) -> None:
+        job = boxes.job(
             "setsid sh -c 'trap \"echo told > told; exit\" TERM; while true; do sleep 0.1; done' &"
             " while true; do sleep 0.1; done",
             seconds=2,
         )
-        bench.run(job)
+        boxes.run(job)
         assert (job.workspace / "told").read_text() == "told\n"
 
     def test_before_the_deadline_a_file_says_so(
-        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+        self, boxes: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(docker, "WARNING_SHARE", 0.5)
-        job = bench.job("until cat ~/DEADLINE; do sleep 0.1; done; date +%s > at; ls", seconds=8)
-        ended = bench.run(job)
+        job = boxes.job("until cat ~/DEADLINE; do sleep 0.1; done; date +%s > at; ls", seconds=8)
+        ended = boxes.run(job)
         assert ended.reason == "exit"
         assert "s are left" in job.log.read_text()
         left = job.deadline - int((job.workspace / "at").read_text())
         assert 2 < left < 5
         assert [path.name for path in job.workspace.iterdir()] == ["at"]
 
-    def test_a_signal_is_told_from_an_exit(self, bench: Bench, sandbox: DockerSandbox) -> None:
-        assert bench.run(bench.job("kill -SEGV $$"), sandbox).code == -11
-        assert bench.run(bench.job("exit 9"), sandbox).code == 9
+    def test_a_signal_is_told_from_an_exit(self, boxes: Bench, sandbox: DockerSandbox) -> None:
+        assert boxes.run(boxes.job("kill -SEGV $$"), sandbox).code == -11
+        assert boxes.run(boxes.job("exit 9"), sandbox).code == 9
 
-    def test_a_full_disk_is_not_the_agents_fault(self, bench: Bench, small_disk: Path) -> None:
+    def test_a_full_disk_is_not_the_agents_fault(self, boxes: Bench, small_disk: Path) -> None:
         """Neither for what it writes nor for what it prints: its own limits are not reached."""
-        bench.folder = small_disk
+        boxes.folder = small_disk
         with pytest.raises(SystemFault) as told:
-            bench.run(bench.job("head -c 20m /dev/zero > a; head -c 20m /dev/zero > b; sleep 30"))
+            boxes.run(boxes.job("head -c 20m /dev/zero > a; head -c 20m /dev/zero > b; sleep 30"))
         assert told.value.cause == "host_disk"
 
     def test_a_log_that_cannot_be_written_is_not_the_agents_fault(
-        self, bench: Bench, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+        self, boxes: Bench, small_disk: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(workspace_watch, "RESERVE", 0)
-        job = bench.job("yes | head -c 50000000; sleep 30")
+        job = boxes.job("yes | head -c 50000000; sleep 30")
         (small_disk / "log").touch()
         moved = Job(
             **{name: getattr(job, name) for name in Job.__slots__} | {"log": small_disk / "log"}
         )
         with pytest.raises(SystemFault) as told:
-            bench.run(moved, bench.sandbox(log=2**30))
+            boxes.run(moved, boxes.sandbox(log=2**30))
         assert told.value.cause == "host_disk"
 
 
@@ -248,7 +262,9 @@ def test_the_warning_does_not_follow_a_link(tmp_path: Path) -> None:
 
 def test_the_warning_bears_a_folder_of_its_name(tmp_path: Path) -> None:
     (tmp_path / "DEADLINE").mkdir()
+    (tmp_path / "DEADLINE/mine").write_text("untouched")
     ownership.warn(tmp_path, 60)
+    assert (tmp_path / "DEADLINE/mine").read_text() == "untouched"
 
 
 def test_a_home_is_removed_whatever_is_in_it(tmp_path: Path) -> None:

@@ -13,17 +13,17 @@ from typing import Any
 import httpx
 import pytest
 from gate_builders import (
+    ASK,
     CLIENT,
     KEY,
     Loop,
     Opened,
     Provider,
-    _provider,
     behind,
-    loop,
+    chat,
+    events_of,
     open_gate,
-    opened,
-    provider,
+    post,
 )
 from gate_builders import settings as settings_of
 
@@ -33,23 +33,12 @@ from pytest_mlrbench.sandbox.gate import check
 from pytest_mlrbench.stub.replies import Reply, rate_limited
 from pytest_mlrbench.stub.server import StubProvider
 
-__all__ = ["_provider", "loop", "opened", "provider"]
-
-ASK = {"model": "gpt-5", "messages": [{"role": "user", "content": "Hello"}]}
+pytest_plugins = ["gate_fixtures"]
 
 
 def before(stub: StubProvider) -> Settings:
     """Settings that lead all three providers to the scripted one."""
     return settings_of(**{who: stub.base_url(who) for who in ("openai", "anthropic", "google")})
-
-
-def post(gate: Opened, path: str, document: Any = ASK, **headers: str) -> httpx.Response:
-    given = {"authorization": f"Bearer {gate.gate.token}", **headers}
-    return CLIENT.post(f"http://{gate.place}{path}", json=document, headers=given)
-
-
-def chat(gate: Opened, **more: Any) -> httpx.Response:
-    return post(gate, "/openai/v1/chat/completions", {**ASK, **more})
 
 
 # What passes
@@ -100,14 +89,6 @@ def test_all_three_sdks_reach_their_models(
         assert event["received"] > 0
     assert (spent.calls, spent.attempts, spent.input, spent.output) == (4, 4, 44, 28)
     assert all(asked.key_sent for asked in mlr_stub_provider.requests)
-
-
-def events_of(*documents: Any) -> bytes:
-    """Server-sent events, named as Anthropic and OpenAI name them."""
-    return b"".join(
-        b"event: %s\ndata: %s\n\n" % (str(one.get("type")).encode(), json.dumps(one).encode())
-        for one in documents
-    )
 
 
 def test_a_stream_of_anthropic_passes_and_is_counted(opened: Opened, provider: Provider) -> None:

@@ -9,22 +9,11 @@ from pathlib import Path
 
 import pytest
 from gate_bench import measure
-from gate_builders import (
-    Loop,
-    Opened,
-    Provider,
-    _provider,
-    behind,
-    loop,
-    open_gate,
-    opened,
-    provider,
-)
-from test_gate import ASK, chat
+from gate_builders import ASK, Loop, Opened, Provider, behind, chat, open_gate
 
 from pytest_mlrbench.sandbox import gate_front
 
-__all__ = ["_provider", "loop", "opened", "provider"]
+pytest_plugins = ["gate_fixtures"]
 
 BODY = json.dumps(ASK).encode()
 

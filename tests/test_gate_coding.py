@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from coding_cli import Desk, desk, run
 from coding_stub import CodingStub
-from gate_builders import Loop, loop, open_gate, settings
+from gate_builders import Loop, open_gate, settings
 
 from pytest_mlrbench.agents.coding import ADAPTERS, make_coding_agent
 
-__all__ = ["loop"]
 pytestmark = pytest.mark.slow
+pytest_plugins = ["gate_fixtures"]
 
 
 @pytest.fixture

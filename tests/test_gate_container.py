@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,13 +13,12 @@ from typing import Any
 import psutil
 import pytest
 from docker_bench import Bench
-from docker_engine import bench, engine
-from gate_builders import KEY, Loop, Opened, Provider, _provider, behind, loop, open_gate, provider
+from gate_builders import KEY, Echo, Loop, Opened, Provider, behind, open_gate
 
 from pytest_mlrbench.sandbox.gate_addresses import Host
 
-__all__ = ["_provider", "bench", "engine", "loop", "provider"]
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
+pytest_plugins = ["docker_engine", "gate_fixtures"]
 
 ASK = """
 import json, os, urllib.error, urllib.request
@@ -76,47 +74,24 @@ print("FOUND", json.dumps({"found": found, "interfaces": interfaces, "routes": r
 
 @contextmanager
 def case(
-    bench: Bench, loop: Loop, config: Any, name: str = "gate", **policy: Any
+    boxes: Bench, loop: Loop, config: Any, name: str = "gate", **policy: Any
 ) -> Iterator[Opened]:
     """A gate at a socket in a folder of its own, as a case has one."""
-    folder = bench.folder / name
+    folder = boxes.folder / name
     folder.mkdir()
-    with open_gate(bench.folder, loop, config, folder / "gate.sock", **policy) as gate:
+    with open_gate(boxes.folder, loop, config, folder / "gate.sock", **policy) as gate:
         yield gate
 
 
-def say(bench: Bench, gate: Opened, code: str, *words: str, network: str = "models") -> str:
+def say(boxes: Bench, gate: Opened, code: str, *words: str, network: str = "models") -> str:
     """Return what Python code prints in a container that has *gate*."""
-    return bench.say(
+    return boxes.say(
         "",
         command=["python3", "-c", code, *words],
         environment=gate.variables,
         network=network,
         gate=gate.gate.path,
     )
-
-
-class Listener:
-    """A service of this machine on all of its addresses."""
-
-    def __init__(self) -> None:
-        self._listening = socket.create_server(("0.0.0.0", 0))
-        self.port = int(self._listening.getsockname()[1])
-        self.visitors = 0
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                visitor, _ = self._listening.accept()
-            except OSError:
-                return
-            self.visitors += 1
-            visitor.close()
-
-    def close(self) -> None:
-        self._listening.shutdown(socket.SHUT_RDWR)
-        self._listening.close()
 
 
 def own_addresses() -> list[str]:
@@ -126,7 +101,7 @@ def own_addresses() -> list[str]:
 
 
 def test_a_model_is_reached_and_the_key_is_nowhere(
-    bench: Bench, loop: Loop, provider: Provider
+    boxes: Bench, loop: Loop, provider: Provider
 ) -> None:
     look = """
 import os, pathlib
@@ -137,8 +112,8 @@ for path in ("/proc/self/environ", "/proc/1/environ", "/proc/1/cmdline"):
         print(error)
 print(os.environ)
 """
-    with case(bench, loop, behind(provider)) as gate:
-        said = say(bench, gate, ASK + look + "print('STATUS', ask())")
+    with case(boxes, loop, behind(provider)) as gate:
+        said = say(boxes, gate, ASK + look + "print('STATUS', ask())")
         (event,) = gate.events()
     assert "STATUS 200" in said
     assert KEY not in said
@@ -147,8 +122,8 @@ print(os.environ)
     assert provider.got[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-def test_nothing_else_is_reached_by_any_way(bench: Bench, loop: Loop, provider: Provider) -> None:
-    listener = Listener()
+def test_nothing_else_is_reached_by_any_way(boxes: Bench, loop: Loop, provider: Provider) -> None:
+    listener = Echo("0.0.0.0")
     own = [*own_addresses(), "172.17.0.1"]
     ways = [
         *((host, listener.port) for host in own),
@@ -159,10 +134,11 @@ def test_nothing_else_is_reached_by_any_way(bench: Bench, loop: Loop, provider: 
     ]
     for host in own_addresses():  # they are there, for those who may
         with socket.create_connection((host, listener.port), timeout=5) as sock:
-            assert sock.recv(1) == b""
+            sock.sendall(b"x")
+            assert sock.recv(1) == b"x"
     before = listener.visitors
-    with case(bench, loop, behind(provider)) as gate:
-        said = say(bench, gate, TRY, json.dumps([*ways, ("127.0.0.1", 8080)]))
+    with case(boxes, loop, behind(provider)) as gate:
+        said = say(boxes, gate, TRY, json.dumps([*ways, ("127.0.0.1", 8080)]))
     listener.close()
     shown = json.loads(said.partition("FOUND ")[2])
     found = shown["found"]
@@ -180,19 +156,19 @@ def test_nothing_else_is_reached_by_any_way(bench: Bench, loop: Loop, provider: 
 
 
 def test_the_token_of_another_case_opens_nothing_and_its_container_is_out_of_reach(
-    bench: Bench, loop: Loop, provider: Provider
+    boxes: Bench, loop: Loop, provider: Provider
 ) -> None:
     with (
-        case(bench, loop, behind(provider), "mine") as mine,
-        case(bench, loop, behind(provider), "other") as other,
+        case(boxes, loop, behind(provider), "mine") as mine,
+        case(boxes, loop, behind(provider), "other") as other,
     ):
         # The other case is under way: its token is valid, there.
         waiting = ASK + "import time; print('OTHER', ask()); time.sleep(6)"
         with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(say, bench, other, waiting)
+            running = pool.submit(say, boxes, other, waiting)
             other.events()
             stealing = ASK + f"print('STOLEN', ask(token={other.gate.token!r}), ask())"
-            said = say(bench, mine, stealing)
+            said = say(boxes, mine, stealing)
         words = running.result()
     assert "OTHER 200" in words
     assert "STOLEN 401 200" in said
@@ -201,7 +177,7 @@ def test_the_token_of_another_case_opens_nothing_and_its_container_is_out_of_rea
 
 
 def test_a_host_that_is_allowed_is_reached_through_the_proxy_and_no_other(
-    bench: Bench, loop: Loop, provider: Provider
+    boxes: Bench, loop: Loop, provider: Provider
 ) -> None:
     code = """
 import base64, http.client, os, sys
@@ -220,8 +196,8 @@ for host in sys.argv[1:]:
 """
     place = f"127.0.0.1:{provider.port}"
     allowed = [Host.parse(place)]
-    with case(bench, loop, behind(provider), hosts=allowed) as gate:
-        said = say(bench, gate, code, place, "169.254.169.254:80", "example.org:443")
+    with case(boxes, loop, behind(provider), hosts=allowed) as gate:
+        said = say(boxes, gate, code, place, "169.254.169.254:80", "example.org:443")
         events = gate.events("connect-host", 3)
     assert f"{place} 200" in said
     assert said.count("403") == 2
@@ -233,15 +209,15 @@ for host in sys.argv[1:]:
     assert [got.target for got in provider.got] == ["/hello"]
 
 
-def test_without_a_gate_there_is_no_network_at_all(bench: Bench) -> None:
-    said = bench.say("", command=["python3", "-c", TRY, json.dumps([("127.0.0.1", 8080)])])
+def test_without_a_gate_there_is_no_network_at_all(boxes: Bench) -> None:
+    said = boxes.say("", command=["python3", "-c", TRY, json.dumps([("127.0.0.1", 8080)])])
     shown = json.loads(said.partition("FOUND ")[2])
     assert shown["interfaces"] == ["lo"]
     assert "CONNECTED" not in str(shown)
 
 
 def test_a_stream_comes_through_piece_by_piece(
-    bench: Bench, loop: Loop, provider: Provider, tmp_path: Path
+    boxes: Bench, loop: Loop, provider: Provider, tmp_path: Path
 ) -> None:
     provider.streams(b"data: 1\n\n", b"data: 2\n\n", pause=1.0)
     code = """
@@ -256,5 +232,5 @@ first = time.time() - start
 answer.read()
 print("PIECES", first < 0.7, time.time() - start > 0.9)
 """
-    with case(bench, loop, behind(provider)) as gate:
-        assert "PIECES True True" in say(bench, gate, code)
+    with case(boxes, loop, behind(provider)) as gate:
+        assert "PIECES True True" in say(boxes, gate, code)

@@ -13,55 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gate_builders import (
-    Loop,
-    Opened,
-    Provider,
-    _provider,
-    behind,
-    loop,
-    open_gate,
-    opened,
-    provider,
-)
-from test_gate import chat
+from gate_builders import Echo, Loop, Opened, Provider, behind, chat, open_gate
 
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.sandbox import gate_hosts
 from pytest_mlrbench.sandbox.gate_addresses import Host, is_outside
 
-__all__ = ["_provider", "loop", "opened", "provider"]
-
-
-class Echo:
-    """A service of this machine that repeats what it is told, after a greeting."""
-
-    def __init__(self) -> None:
-        self.listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listening.getsockname()[1]
-        self.visitors = 0
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                visitor, _ = self.listening.accept()
-            except OSError:
-                return
-            self.visitors += 1
-            threading.Thread(target=self._echo, args=(visitor,), daemon=True).start()
-
-    def _echo(self, visitor: socket.socket) -> None:
-        with visitor:
-            while data := visitor.recv(65536):
-                visitor.sendall(data)
+pytest_plugins = ["gate_fixtures"]
 
 
 @pytest.fixture
 def echo() -> Iterator[Echo]:
     found = Echo()
     yield found
-    found.listening.close()
+    found.close()
 
 
 def hosts(*names: str) -> list[Host]:

@@ -13,20 +13,19 @@ from typing import Any
 import httpx
 import pytest
 from gate_builders import (
+    ASK,
     CLIENT,
     KEY,
     Loop,
     Opened,
     Provider,
-    _provider,
     behind,
-    loop,
+    chat,
+    events_of,
     open_gate,
-    opened,
-    provider,
+    post,
     settings,
 )
-from test_gate import ASK, chat, events_of, post
 
 from pytest_mlrbench.models.config import parse_model
 from pytest_mlrbench.models.exchange import Usage
@@ -36,7 +35,7 @@ from pytest_mlrbench.sandbox.gate_account import Account
 from pytest_mlrbench.stub.replies import Reply, hanging
 from pytest_mlrbench.stub.server import StubProvider
 
-__all__ = ["_provider", "loop", "opened", "provider"]
+pytest_plugins = ["gate_fixtures"]
 
 
 def priced(provider: Provider) -> Settings:

@@ -17,15 +17,14 @@ from typing import Any
 
 import pytest
 from docker_bench import Bench
-from docker_engine import bench, engine
 from fake_nvml import GPUS, MIGS
 from test_leases import assert_never_shared, makespan
 
 from pytest_mlrbench.sandbox import reaper
 from pytest_mlrbench.sandbox.leases import Leases
 
-__all__ = ["bench", "engine"]
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
+pytest_plugins = ["docker_engine"]
 FOUR = (*GPUS[:3], MIGS[0])
 #: Others may use the engine.
 RUN = f"gpus-{os.getpid()}"
@@ -37,11 +36,11 @@ from docker_bench import Bench
 from pytest_mlrbench.sandbox.leases import Leases
 
 async def main():
-    bench = Bench(Path(sys.argv[2]))
-    sandbox = bench.sandbox()
+    boxes = Bench(Path(sys.argv[2]))
+    sandbox = boxes.sandbox()
     async with Leases(Path(sys.argv[1]), [sys.argv[3]], lambda uuid: None).take() as uuids:
         print("has it", flush=True)
-        await sandbox.run(bench.job("sleep 600", gpus=uuids, run=sys.argv[4]))
+        await sandbox.run(boxes.job("sleep 600", gpus=uuids, run=sys.argv[4]))
 
 asyncio.run(main())
 """
@@ -54,11 +53,11 @@ def lend(folder: Path, client: Any, uuids: tuple[str, ...] = FOUR) -> Leases:
 
 
 def test_containers_have_the_gpus_that_were_lent_and_no_others(
-    engine: Any, bench: Bench, tmp_path: Path
+    engine: Any, boxes: Bench, tmp_path: Path
 ) -> None:
     """Two long cases and six short ones on four GPUs, one of them a part of a split one."""
     long, short = 12, 4
-    sandbox = bench.sandbox(cpus=None)
+    sandbox = boxes.sandbox(cpus=None)
     sandbox.prepare()
     leases = lend(tmp_path, engine)
     had: list[tuple[str, float, float]] = []
@@ -66,7 +65,7 @@ def test_containers_have_the_gpus_that_were_lent_and_no_others(
     async def case(seconds: int) -> None:
         async with leases.take() as uuids:
             begin = time.monotonic()
-            job = bench.job(f"echo $NVIDIA_VISIBLE_DEVICES; sleep {seconds}", gpus=uuids, run=RUN)
+            job = boxes.job(f"echo $NVIDIA_VISIBLE_DEVICES; sleep {seconds}", gpus=uuids, run=RUN)
             ended = await sandbox.run(job)
             had.append((uuids[0], begin, time.monotonic()))
         assert (ended.reason, ended.code) == ("exit", 0)

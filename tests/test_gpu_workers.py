@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from builders import lay
 from fake_nvml import GPUS, USABLE, set_state
-from gpu_bench import four_gpus
 from test_scheduling import CONFTEST, Bench
 
 from pytest_mlrbench.gpu_workers import auto_workers
 
-__all__ = ["four_gpus"]
+pytest_plugins = ["gpu_bench"]
 #: Says that there is one GPU, which the tasks called g… need.
 ONE_GPU = """
 from pytest_mlrbench.scheduling import OnDemandScheduling

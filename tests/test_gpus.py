@@ -10,7 +10,6 @@ import fake_nvml
 import pytest
 from builders import one_sentence
 from fake_nvml import GPUS, MIGS, USABLE, set_state
-from gpu_bench import four_gpus, without_package
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +17,7 @@ from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.sandbox.gpus import Gpus
 from pytest_mlrbench.sandbox.nvml import Sample, nvml
 
-__all__ = ["four_gpus"]
+pytest_plugins = ["gpu_bench"]
 WITH_GPUS = pytest.mark.usefixtures("four_gpus")
 #: One fixture for all examples, which only read.
 MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -74,7 +73,7 @@ def test_a_machine_without_gpus_is_no_error_until_one_is_asked_for(code: int) ->
 
 
 def test_without_the_package_the_remedy_is_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_package(monkeypatch)
+    monkeypatch.setitem(sys.modules, "pynvml", None)
     assert Gpus.find(None, {}) == Gpus((), "no GPU (nvidia-ml-py is not installed)")
     with one_sentence("--mlr-gpus=2", "nvidia-ml-py is not installed", "pip install nvidia-ml-py"):
         uuids("2")
@@ -165,7 +164,7 @@ def test_whole_uuids_are_believed_where_nobody_can_look(
     """As for an engine on another machine."""
     set_state(fault=fake_nvml.NO_LIBRARY)
     if missing == "package":
-        without_package(monkeypatch)
+        monkeypatch.setitem(sys.modules, "pynvml", None)
     found = Gpus.find(f"{GPUS[0]},{MIGS[0]},{GPUS[0]}", {})
     assert found.uuids == (GPUS[0], MIGS[0])
     assert found.described.startswith("2 GPUs as named (")

@@ -15,7 +15,6 @@ from typing import Any
 import fake_nvml
 import pytest
 from fake_nvml import GPUS, MIGS, set_state
-from gpu_bench import four_gpus, without_package
 
 from pytest_mlrbench.sandbox import gpu_usage
 from pytest_mlrbench.sandbox.gpu_usage import GpuUse, watch
@@ -23,7 +22,7 @@ from pytest_mlrbench.sandbox.heartbeat import FILE, Beat, Heart, beating, last_l
 from pytest_mlrbench.sandbox.ledger import Ledger, read
 from pytest_mlrbench.sandbox.nvml import Sample
 
-__all__ = ["four_gpus"]
+pytest_plugins = ["gpu_bench"]
 #: Runs a case until it is killed.
 CASE = """
 import asyncio, sys
@@ -115,11 +114,18 @@ def test_a_reader_never_sees_half_a_beat(tmp_path: Path) -> None:
 
 
 def test_a_case_goes_on_where_its_heartbeat_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
+    """And tells of itself as soon as it can."""
+    folder = tmp_path / "cases/idea/alpha/r1"
+    folder.parent.mkdir(parents=True)
+    folder.write_text("")
 
     async def test() -> None:
-        async with beating(tmp_path / "file", Heart("a/b/c/r1", "local", tmp_path / "log"), 0.01):
+        async with beating(folder, Heart("s/idea/alpha/r1", "local", tmp_path / "log"), 0.01):
             await asyncio.sleep(0.05)
+            assert running(tmp_path) == []
+            folder.unlink()
+            folder.mkdir()
+            await until(lambda: running(tmp_path))
 
     run(test())
 
@@ -225,6 +231,7 @@ def test_what_gpus_do_is_in_the_ledger(tmp_path: Path) -> None:
     # Two GPUs, of which one was busy all the time and the other half of it.
     assert 0.6 <= end["seconds"] <= 5
     assert 0.6 * end["seconds"] <= end["busy"] <= 0.76 * end["seconds"]
+    assert end["busy"] <= 0.76 * end["watched"] <= 0.76 * end["seconds"]
     assert end["unseen"] is None
 
 
@@ -235,10 +242,11 @@ def test_an_event_says_what_was_seen_since_the_one_before(tmp_path: Path) -> Non
     use.flush(ledger)
     use.add(Sample(0.0, 1), seconds=2)
     use.flush(ledger)
+    use.add(Sample(None, None), seconds=4)
     use.flush(ledger)
     seen = [(event["utilization"], event["memory"]) for event in events(ledger)]
     assert seen == [(0.625, 7), (0.0, 1)]
-    assert (use.busy, use.peak) == (2.5, 7)
+    assert (use.busy, use.watched, use.peak) == (2.5, 6.0, 7)
 
 
 @pytest.mark.usefixtures("four_gpus")
@@ -253,7 +261,7 @@ def test_a_part_of_a_gpu_does_not_say_how_busy_it_is(tmp_path: Path) -> None:
     run(test())
     one, end = events(ledger)
     assert (one["utilization"], one["memory"]) == (None, 5)
-    assert (end["busy"], end["peak"]) == (None, {MIGS[0]: 5})
+    assert (end["busy"], end["watched"], end["peak"]) == (None, 0, {MIGS[0]: 5})
 
 
 @pytest.mark.usefixtures("four_gpus")
@@ -263,7 +271,7 @@ def test_without_nvml_the_ledger_says_what_was_not_seen(
 ) -> None:
     set_state(fault=fake_nvml.NO_LIBRARY)
     if why == "package":
-        without_package(monkeypatch)
+        monkeypatch.setitem(sys.modules, "pynvml", None)
     ledger = Ledger(tmp_path / "ledger.jsonl")
 
     async def test() -> None:

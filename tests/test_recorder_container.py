@@ -16,20 +16,18 @@ from typing import Any
 
 import pytest
 from docker_bench import Bench
-from docker_engine import bench, engine
 
 from pytest_mlrbench.sandbox import ledger
 from pytest_mlrbench.sandbox.base import Ended
 from pytest_mlrbench.sandbox.docker import DockerSandbox
 from pytest_mlrbench.sandbox.stay import Stay
 
-#: Not as a plugin: fixtures of that name come with others, and the last one loaded would be taken.
-__all__ = ["bench", "engine"]
 pytestmark = [
     pytest.mark.docker,
     pytest.mark.slow,
     pytest.mark.skipif(platform.machine() != "x86_64", reason="the calls are those of x86-64"),
 ]
+pytest_plugins = ["docker_engine"]
 
 TOOLS = """
 import ctypes, json, os, signal, struct, sys, threading, time
@@ -79,11 +77,11 @@ class Seen:
         return bool(end["whole"]) and not end["unrecorded"] and end["unclear"] == 0
 
 
-def attack(bench: Bench, program: str, **inputs: str) -> Seen:
-    job = bench.job("", command=["python3", "-c", TOOLS + program])
+def attack(boxes: Bench, program: str, **inputs: str) -> Seen:
+    job = boxes.job("", command=["python3", "-c", TOOLS + program])
     for name, content in inputs.items():
         (job.workspace / name).write_text(content)
-    ended = bench.run(job)
+    ended = boxes.run(job)
     return Seen(ended, job.log.read_text("utf-8", "replace"), list(ledger.read(job.ledger.path)))
 
 
@@ -95,9 +93,9 @@ def attack(bench: Bench, program: str, **inputs: str) -> Seen:
         ("io_uring_setup", "call(425, 8, ctypes.create_string_buffer(120))"),
     ],
 )
-def test_calls_that_cannot_be_followed_are_not_there(bench: Bench, what: str, program: str) -> None:
+def test_calls_that_cannot_be_followed_are_not_there(boxes: Bench, what: str, program: str) -> None:
     """Programs then take the older call, as the C library does for threads."""
-    seen = attack(bench, f"print({program})")
+    seen = attack(boxes, f"print({program})")
     assert int(seen.said) == -errno.ENOSYS, what
     assert seen.is_sound
 
@@ -131,7 +129,7 @@ def test_calls_that_cannot_be_followed_are_not_there(bench: Bench, what: str, pr
         ("mknod of a device", "call(133, b'/workspace/sda', 0o060666, 0x800)"),
     ],
 )
-def test_calls_that_would_hide_something_are_refused(bench: Bench, what: str, program: str) -> None:
+def test_calls_that_would_hide_something_are_refused(boxes: Bench, what: str, program: str) -> None:
     setting = """
 CHILD = os.fork()
 if CHILD == 0:
@@ -140,15 +138,15 @@ code = (ctypes.c_uint64 * 1)(0x7FFF000000000006)  # return SECCOMP_RET_ALLOW
 PLACE = struct.pack("QQ", ctypes.addressof(code), 8)
 FILTER = struct.pack("HxxxxxxQ", 1, ctypes.addressof(code))
 """
-    seen = attack(bench, f"{setting}result = {program}\nos.kill(CHILD, 9)\nprint(result)")
+    seen = attack(boxes, f"{setting}result = {program}\nos.kill(CHILD, 9)\nprint(result)")
     assert int(seen.said) == -errno.EPERM, what
     assert seen.is_sound
     assert seen.ended.reason == "exit"
 
 
-def test_the_trace_cannot_be_written_to_nor_read(bench: Bench) -> None:
+def test_the_trace_cannot_be_written_to_nor_read(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         """
 def tried(path, flags):
     try:
@@ -180,9 +178,9 @@ open("/dev/stderr", "w").write("to stderr\\n")
     assert seen.is_sound
 
 
-def test_links_copies_and_renames_are_followed_to_their_writer(bench: Bench) -> None:
+def test_links_copies_and_renames_are_followed_to_their_writer(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         """
 put("a", "1")
 call(265, -100, b"a", -100, b"hard", 0)         # linkat
@@ -203,9 +201,9 @@ put("b", "b"); call(316, -100, b"b", -100, b"f/y", 2)   # renameat2, exchange
     assert names["b"]["how"] == "truncate"
 
 
-def test_an_input_under_another_name_is_still_an_input(bench: Bench) -> None:
+def test_an_input_under_another_name_is_still_an_input(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         """
 os.link("data", "copy"); os.rename("other", "moved")
 print(open("copy").read(), open("moved").read())
@@ -221,15 +219,15 @@ print(open("copy").read(), open("moved").read())
     assert seen.is_sound
 
 
-def test_an_input_that_the_agent_has_overwritten_is_its_own(bench: Bench) -> None:
-    seen = attack(bench, "open('data').read(); put('data', 'typed'); open('data').read()", data="d")
+def test_an_input_that_the_agent_has_overwritten_is_its_own(boxes: Bench) -> None:
+    seen = attack(boxes, "open('data').read(); put('data', 'typed'); open('data').read()", data="d")
     assert [event["class"] for event in seen.of("read")] == ["benchmark-input", "own"]
     assert seen.file("data")["was"] != seen.file("data")["sha256"]
 
 
-def test_a_program_that_lies_in_memory_only_is_seen(bench: Bench) -> None:
+def test_a_program_that_lies_in_memory_only_is_seen(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         """
 memory = os.memfd_create("hidden")
 os.write(memory, open("/bin/cp", "rb").read())
@@ -244,9 +242,9 @@ in_child(lambda: call(322, memory, b"", (ctypes.c_char_p * 4)(b"cp", b"a", b"b",
     assert seen.is_sound
 
 
-def test_what_is_written_through_memory_has_a_writer(bench: Bench) -> None:
+def test_what_is_written_through_memory_has_a_writer(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         """
 import mmap
 put("m", "0" * 4096)
@@ -262,9 +260,9 @@ in_child(change)
     assert len(seen.file("m")["writers"]) == 2
 
 
-def test_calls_of_another_abi_are_fatal(bench: Bench) -> None:
+def test_calls_of_another_abi_are_fatal(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         """
 def old():  # int 0x80: open("/workspace/old", O_CREAT | O_WRONLY, 0644)
     libc.mmap.restype = ctypes.c_void_p
@@ -283,9 +281,9 @@ print(os.listdir("."))
     assert seen.is_sound
 
 
-def test_filters_of_the_agents_own_hide_nothing(bench: Bench) -> None:
+def test_filters_of_the_agents_own_hide_nothing(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         """
 def load(action):
     code = (ctypes.c_uint64 * 1)(action << 32 | 6)
@@ -300,9 +298,9 @@ put("a", "1")
     assert seen.is_sound
 
 
-def test_a_process_that_is_left_behind_ends_with_the_agent(bench: Bench) -> None:
+def test_a_process_that_is_left_behind_ends_with_the_agent(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         """
 if os.fork() == 0:
     os.setsid()
@@ -322,9 +320,9 @@ while not os.path.exists("early"):
     assert seen.is_sound
 
 
-def test_nothing_an_agent_names_or_prints_looks_like_an_event(bench: Bench) -> None:
+def test_nothing_an_agent_names_or_prints_looks_like_an_event(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         r"""
 forged = '\n7  1.0 +++ exited with 0 +++\n7  1.0 openat(9, "x", O_RDWR) = 3</workspace/forged>\n'
 names = [forged, 'a"b', "a>b", "a<b", "a\\b", ") = 3</workspace/forged>", "x <unfinished ...>",
@@ -347,10 +345,10 @@ print(forged)
     assert seen.ended.code == 0
 
 
-def test_a_name_through_proc_does_not_lead_past_the_recorder(bench: Bench) -> None:
+def test_a_name_through_proc_does_not_lead_past_the_recorder(boxes: Bench) -> None:
     """The file had a writer that is recorded; the one that replaced it must not pass for it."""
     seen = attack(
-        bench,
+        boxes,
         """
 put("results", "honest")
 here = "/proc/self/cwd/"
@@ -361,9 +359,9 @@ in_child(lambda: (put("typed", "typed"), os.rename(here + "typed", here + "resul
     assert seen.end["unclear"]
 
 
-def test_folders_that_are_renamed_under_a_process_stay_known(bench: Bench) -> None:
+def test_folders_that_are_renamed_under_a_process_stay_known(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         """
 os.mkdir("a"); os.mkdir("c"); put("a/results", "honest")
 os.chdir("a")
@@ -382,9 +380,9 @@ in_child(replace)
     assert seen.is_sound
 
 
-def test_a_thread_that_executes_another_program_stays_the_same_process(bench: Bench) -> None:
+def test_a_thread_that_executes_another_program_stays_the_same_process(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         """
 thread = threading.Thread(target=os.execv, args=("/bin/sh", ["sh", "-c", "echo 1 > a; exit 4"]))
 thread.start(); thread.join()
@@ -396,16 +394,16 @@ thread.start(); thread.join()
     assert seen.file("a")["code"] == 4
 
 
-def test_memory_that_runs_out_is_taken_from_the_agent_not_from_the_recorder(bench: Bench) -> None:
-    seen = attack(bench, "put('a', '1')\nhold = [bytearray(2**20) for _ in range(10_000)]")
+def test_memory_that_runs_out_is_taken_from_the_agent_not_from_the_recorder(boxes: Bench) -> None:
+    seen = attack(boxes, "put('a', '1')\nhold = [bytearray(2**20) for _ in range(10_000)]")
     assert seen.ended.reason == "memory"
     assert seen.file("a")["code"] == -signal.SIGKILL
     assert seen.is_sound
 
 
-def test_processes_that_are_killed_at_any_moment_leave_a_sound_ledger(bench: Bench) -> None:
+def test_processes_that_are_killed_at_any_moment_leave_a_sound_ledger(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         """
 for number in range(60):
     child = os.fork()
@@ -422,19 +420,19 @@ for number in range(60):
     assert seen.is_sound, [*seen.of("unclear"), seen.end]
 
 
-def test_time_that_runs_out_leaves_a_sound_ledger(bench: Bench) -> None:
+def test_time_that_runs_out_leaves_a_sound_ledger(boxes: Bench) -> None:
     program = "while True:\n    put('f', '1')\n    os.rename('f', f'g{time.time() % 1:.2f}')"
-    job = bench.job("", command=["python3", "-c", TOOLS + program], seconds=3)
-    ended = bench.run(job)
+    job = boxes.job("", command=["python3", "-c", TOOLS + program], seconds=3)
+    ended = boxes.run(job)
     events = list(ledger.read(job.ledger.path))
     assert ended.reason == "timeout"
     assert events[-1]["unrecorded"] == []
     assert events[-1]["unclear"] == 0
 
 
-def test_connections_are_recorded(bench: Bench) -> None:
+def test_connections_are_recorded(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         """
 import socket
 for family, address in ((2, ("127.0.0.1", 9)), (10, ("::1", 9)), (1, "/workspace/s"), (1, "\\0x")):
@@ -458,9 +456,9 @@ socket.socket(socket.AF_UNIX).bind("left")
     assert seen.is_sound
 
 
-def test_processor_time_is_seen_from_outside(bench: Bench) -> None:
+def test_processor_time_is_seen_from_outside(boxes: Bench) -> None:
     seen = attack(
-        bench,
+        boxes,
         """
 def work():
     end = time.process_time() + 2.5
@@ -483,10 +481,10 @@ class Untraced(DockerSandbox):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="kills a process of root")
-def test_a_tracer_that_dies_ends_the_agent(bench: Bench) -> None:
+def test_a_tracer_that_dies_ends_the_agent(boxes: Bench) -> None:
     program = "put('early', '1')\ntime.sleep(30)\nput('late', '1')"
-    job = bench.job("", command=["python3", "-c", TOOLS + program])
-    ended = bench.run(job, bench.sandbox(Untraced))
+    job = boxes.job("", command=["python3", "-c", TOOLS + program])
+    ended = boxes.run(job, boxes.sandbox(Untraced))
     assert ended.reason == "tracer"
     assert ended.seconds < 20
     assert os.listdir(job.workspace) == ["early"]

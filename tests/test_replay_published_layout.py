@@ -514,10 +514,12 @@ def test_a_case_whose_agent_never_ended_is_not_measured_when_replayed(
 
 def test_an_agent_that_left_nothing_at_all_fails_again(tmp_path: Path) -> None:
     """It is one of the cases of the run, though it has no file to replay."""
-    run = make_run(tmp_path, make_result(WSL, fault=NO_OUTPUT))
+    run = make_run(tmp_path / "runs", make_result(WSL, fault=NO_OUTPUT))
     record = SubmissionRecord(digest="x", files=0, seconds=1.0, fault=NO_OUTPUT, key={})
     write_json(run.case_folder("idea", WSL, 1) / "submission.json", record)
     make_agent(f"replay:{run.path}", tmp_path).prepare([case_of()])
+    with pytest.raises(AgentFault, match=NO_OUTPUT.message):
+        run_agent(f"replay:{run.path}", case_of(), tmp_path / "work")
 
 
 def test_a_run_holds_one_agent(tmp_path: Path) -> None:

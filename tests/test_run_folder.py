@@ -7,10 +7,11 @@ import json
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -52,12 +53,14 @@ def counts(suite: ET.Element) -> dict[str, int]:
 
 
 @contextmanager
-def another_session_holds(folder: RunFolder) -> Iterator[None]:
+def another_session_holds(folder: RunFolder) -> Iterator[IO[bytes]]:
+    """Yield the input of that session: it ends when this is closed."""
     command = [sys.executable, "-c", HOLDER, str(folder.path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None
+        assert holder.stdin
+        assert holder.stdout
         assert holder.stdout.readline() == b"held\n"
-        yield
+        yield holder.stdin
 
 
 # Making and finding runs
@@ -267,10 +270,19 @@ def test_a_second_session_is_refused_while_the_first_has_the_run(
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
-def test_workers_share_the_run_with_their_controller(tmp_path: Path) -> None:
+def test_workers_share_the_run_with_their_controller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And have it as long as they live, though the controller ends before them."""
     run = RunFolder.create(tmp_path)
+    monkeypatch.setattr(folder_module, "LOCK_PATIENCE", 0.2)
     with another_session_holds(run):
-        RunFolder(run.path).acquire(alone=False)
+        worker = RunFolder(run.path)
+        worker.acquire(alone=False)
+    with one_sentence("in use by another session"):
+        RunFolder(run.path).acquire(alone=True)
+    worker.release()
+    RunFolder(run.path).acquire(alone=True)
     gc.collect()
 
 
@@ -280,9 +292,10 @@ def test_a_session_waits_for_an_earlier_one_that_ends(
 ) -> None:
     run = RunFolder.create(tmp_path)
     monkeypatch.setattr(folder_module, "LOCK_PATIENCE", 20.0)
-    with another_session_holds(run):
-        pass
-    RunFolder(run.path).acquire(alone=True)
+    with another_session_holds(run) as session:
+        threading.Timer(0.5, session.close).start()
+        RunFolder(run.path).acquire(alone=True)
+        assert session.closed
     gc.collect()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +13,10 @@ import pytest
 from test_bad_input import refused
 
 from pytest_mlrbench.agents.command import CommandAgent
+from pytest_mlrbench.errors import SystemFault
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.sandbox.ledger import read
+from pytest_mlrbench.sandbox.local import run_process
 
 if TYPE_CHECKING:
     from conftest import Repository
@@ -115,6 +119,21 @@ def test_a_local_agent_that_passes_a_limit_has_failed(
     name = limit.partition("=")[0]
     assert (case.fault.blame, case.fault.cause) == ("agent", name)
     assert f"(--mlr-limits {name}=)" in case.fault.message
+
+
+def test_a_log_that_cannot_be_written_is_not_the_agents_fault(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this machine has no /dev/full")
+    running = run_process(
+        ["sh", "-c", "echo much; echo more"],
+        workspace=tmp_path,
+        environment=os.environ,
+        seconds=30,
+        log=Path("/dev/full"),
+    )
+    with pytest.raises(SystemFault) as told:
+        asyncio.run(running)
+    assert told.value.cause == "host_disk"
 
 
 def test_the_ledger_of_a_local_process_says_that_it_is_blind(repo: Repository) -> None:

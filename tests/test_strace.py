@@ -11,17 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mlrbench.sandbox.addresses import address
 from pytest_mlrbench.sandbox.strace import (
     LINE,
     Call,
-    Descriptor,
     Event,
     Exit,
     Lines,
     Orphan,
     Replaced,
     Unread,
+)
+from pytest_mlrbench.sandbox.strace_arguments import (
+    Descriptor,
+    address,
     descriptor,
     string,
     strings,
@@ -210,9 +212,12 @@ def test_how_the_bytes_arrive_makes_no_difference(names: list[bytes], data: st.D
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_make_it_fail(data: bytes) -> None:
+def test_no_bytes_make_it_fail_or_miss_what_comes_after_them(data: bytes) -> None:
     lines = Lines()
-    for event in [*lines.feed(data), *lines.feed(b"1 1.0 " + data + b"\n"), *lines.close()]:
+    after = b'\n77 2.0 unlink("a") = 0\n'
+    events = [*lines.feed(data), *lines.feed(b"1 1.0 " + data + after)]
+    assert events[-1:] == [Call(77, 2.0, "unlink", (b'"a"',), 0)]
+    for event in [*events, *lines.close()]:
         if isinstance(event, Call):
             for argument in event.arguments:
                 string(argument), strings(argument), descriptor(argument), address(argument)

@@ -29,7 +29,8 @@ id -u agent >/dev/null 2>&1 || getent passwd 1000 >/dev/null ||
 export PIP_BREAK_SYSTEM_PACKAGES=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 if [ -d "$offline" ]; then
     export PIP_NO_INDEX=1 PIP_FIND_LINKS="$offline/wheels"
-    pip="python3 $(ls "$offline"/wheels/pip-*.whl)/pip"
+    # There may be several of them: what was fetched earlier is kept.
+    pip="python3 $(ls "$offline"/wheels/pip-*.whl | tail -n 1)/pip"
     $pip install pip -r "$here/python.txt" 'pytest-mlrbench[reference]'
 else
     python3 -m pip install -r "$here/python.txt" "pytest-mlrbench[reference] @ file://$src"

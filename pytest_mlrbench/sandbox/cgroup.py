@@ -6,15 +6,13 @@ import contextlib
 import os
 import stat
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = Path("/sys/fs/cgroup")
 
 
-@dataclass(frozen=True, slots=True)
 class ControlGroup:
-    """The processes of a container, as this machine sees them.
+    """The processes of a container that runs, as this machine sees them.
 
     Where they are not to be seen (we are in a container ourselves, or the machine's control groups
     are elsewhere) nothing is known, and nothing of it is an error.
@@ -23,12 +21,12 @@ class ControlGroup:
     :param container: its id, which tells its groups from those of whoever has that number here.
     """
 
-    pid: int
-    container: str
+    def __init__(self, pid: int, container: str) -> None:
+        self._folders = tuple(_folders_of(pid, container))
 
     def forks_refused(self) -> int:
         """Return how often the limit of processes was in the way of a new one."""
-        for folder in self._folders():
+        for folder in self._folders:
             with contextlib.suppress(OSError, ValueError, IndexError):
                 words = (folder / "pids.events").read_text().split()
                 return int(words[words.index("max") + 1])
@@ -51,17 +49,18 @@ class ControlGroup:
         return sum(found.values())
 
     def _processes(self) -> list[str]:
-        for folder in self._folders():
+        for folder in self._folders:
             with contextlib.suppress(OSError):
                 return (folder / "cgroup.procs").read_text().split()
         return []
 
-    def _folders(self) -> Iterator[Path]:
-        try:
-            groups = Path(f"/proc/{self.pid}/cgroup").read_text().splitlines()
-        except OSError:
-            return
-        for line in groups:
-            _, controllers, path = line.split(":", 2)
-            if controllers in ("", "pids") and self.container in path:
-                yield _ROOT / controllers / path.lstrip("/")
+
+def _folders_of(pid: int, container: str) -> Iterator[Path]:
+    try:
+        groups = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in groups:
+        _, controllers, path = line.split(":", 2)
+        if controllers in ("", "pids") and container in path:
+            yield _ROOT / controllers / path.lstrip("/")

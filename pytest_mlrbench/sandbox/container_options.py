@@ -107,11 +107,6 @@ def bind(target: str, source: Path, *, read_only: bool = True) -> Any:
     return Mount(target, str(source.resolve()), type="bind", read_only=read_only)
 
 
-def gate_mount(folder: Path) -> Any:
-    """Read-only: connecting to a socket needs no more."""
-    return bind(GATE, folder)
-
-
 def home_of(job: Job) -> Path:
     """Folder of this machine that is the agent's home."""
     return job.ledger.path.parent / "home"

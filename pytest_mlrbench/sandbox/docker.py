@@ -158,21 +158,18 @@ class DockerSandbox:
 
     def give(self, stay: Stay) -> None:
         """Make the folders that the agent may write to its own."""
-        home = home_of(stay.job)
-        home.mkdir(parents=True, exist_ok=True)
-        folders = (stay.job.workspace, home)
+        home_of(stay.job).mkdir(parents=True, exist_ok=True)
         if self.is_rootless:
             stay.is_given = True
-            hand_over(self.client, self.examined.id, stay.job, folders, self.account)
+            hand_over(self.client, self.examined.id, stay.job, stay.folders, self.account)
         else:
-            for folder in folders:
+            for folder in stay.folders:
                 give(folder, self.account)
 
     def take_back(self, stay: Stay) -> None:
         """Make them ours, where they are not: what the agent left is to be read here."""
         if stay.is_given:
-            folders = (stay.job.workspace, home_of(stay.job))
-            hand_over(self.client, self.examined.id, stay.job, folders, US)
+            hand_over(self.client, self.examined.id, stay.job, stay.folders, US)
             stay.is_given = False
 
     def recorder(self, job: Job) -> Recorder | None:
@@ -213,8 +210,12 @@ class DockerSandbox:
         left = stay.job.deadline - time.time()
         end = time.monotonic() + left
         warning = end - min(WARNING, left * WARNING_SHARE)
-        while not stay.is_over:
-            if self._out_of_disk(stay):
+        while True:
+            stay.look()  # also when it has ended: its control group may still be there
+            if stay.is_over:
+                return "exit"
+            stay.disk.check_disk()
+            if stay.disk.is_over:
                 return "disk"
             now = time.monotonic()
             if now >= end:
@@ -223,15 +224,6 @@ class DockerSandbox:
                 warn(home_of(stay.job), end - now)
                 warning = end
             await stay.wait(min(TICK, end - now))
-        return "exit"
-
-    def _out_of_disk(self, stay: Stay) -> bool:
-        import psutil
-
-        stay.free_memory = min(stay.free_memory, psutil.virtual_memory().available)
-        stay.forks_refused = max(stay.forks_refused, stay.group.forks_refused())
-        stay.disk.check_disk()
-        return stay.disk.is_over
 
     async def stop(self, stay: Stay, cause: Cause) -> None:
         """End the container: with a warning first if its time is up, at once otherwise."""
@@ -253,8 +245,9 @@ class DockerSandbox:
         from docker.errors import APIError
 
         user = "0:0" if stay.recorder else str(self.account)
-        with contextlib.suppress(APIError):
-            stay.container.exec_run(["/bin/sh", "-c", "kill -TERM -1"], user=user, detach=True)
+        command = ["/bin/sh", "-c", "kill -TERM -1"]
+        with engine_faults("the container could not be warned"), contextlib.suppress(APIError):
+            stay.container.exec_run(command, user=user, detach=True)
 
     def _kill(self, stay: Stay) -> None:
         from docker.errors import APIError
@@ -279,9 +272,8 @@ class DockerSandbox:
             self.take_back(stay)
         recorder = stay.recorder
         if recorder and not recorder.has_begun:
-            why = (
-                recorder.complaint or " ".join(stay.output.tail.split())[-200:] or "no reason given"
-            )
+            words = recorder.complaint or " ".join(stay.output.tail.split())[-200:]
+            why = words or "no reason given"
             raise SystemFault("start", f"the agent's program could not be started: {why}")
         seen = Seen(
             cause=cause,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_mlrbench.sandbox.base import Limits
-from pytest_mlrbench.sandbox.container_options import GATE, GATE_PORT, Account, confined, gate_mount
+from pytest_mlrbench.sandbox.container_options import GATE, GATE_PORT, Account, bind, confined
 from pytest_mlrbench.sandbox.handover import US
 from pytest_mlrbench.sandbox.labels import labels
 
@@ -42,43 +42,23 @@ def open_network(client: DockerClient, image: str, stay: Stay, is_rootless: bool
     if job.gate is None or job.network == "none":
         return network
     door = stay.name("container", "door")
-    keeper = US if is_rootless else _keeper(job.gate)
-    create_doorway(client, image, door, job.gate, keeper, network, marks)
-    return f"container:{door}"
-
-
-def create_doorway(
-    client: DockerClient,
-    image: str,
-    name: str,
-    gate: Path,
-    keeper: Account,
-    network: str,
-    labels: dict[str, str],
-) -> Any:
-    """Make and start the container that holds a namespace with the way to *gate* in it.
-
-    :param gate: the socket; its folder is mounted and should hold nothing else.
-    :param keeper: whom it runs as; the socket's folder is open to it.
-    :param network: name of the network it is on, or ``none``.
-    """
     listen = f"TCP-LISTEN:{GATE_PORT},bind=127.0.0.1,fork,reuseaddr,backlog=128"
-    container = client.containers.create(
+    client.containers.create(
         image,
         entrypoint=["/usr/bin/socat"],
-        command=[listen, f"UNIX-CONNECT:{GATE}/{gate.name}"],
-        name=name,
-        labels=labels,
+        command=[listen, f"UNIX-CONNECT:{GATE}/{job.gate.name}"],
+        name=door,
+        labels=marks,
         network=None if network == "none" else network,
         network_mode="none" if network == "none" else None,
-        user=str(keeper),
+        user=str(US if is_rootless else _keeper(job.gate)),
         init=True,
-        mounts=[gate_mount(gate.parent)],
+        # Connecting to a socket needs no right to write. Nothing else is in its folder.
+        mounts=[bind(GATE, job.gate.parent)],
         environment={"NVIDIA_VISIBLE_DEVICES": "void"},
         **confined(_LIMITS),
-    )
-    container.start()
-    return container
+    ).start()
+    return f"container:{door}"
 
 
 def _keeper(gate: Path) -> Account:

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Self
 
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.models.config import KEYS, PROVIDERS, ModelConfig, Provider
+from pytest_mlrbench.sandbox.container_options import GATE_PORT
 from pytest_mlrbench.sandbox.gate_account import Account
 from pytest_mlrbench.sandbox.gate_addresses import Host
-from pytest_mlrbench.sandbox.gate_call import Allowed, Call
+from pytest_mlrbench.sandbox.gate_call import Call
 from pytest_mlrbench.sandbox.gate_front import Front, bound
 from pytest_mlrbench.sandbox.gate_hosts import LONGEST_HEAD, USER, HostProxy, Tunnel
 from pytest_mlrbench.sandbox.gate_models import ModelProxy
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from aiohttp.web import Server
 
 #: Where a container finds the gate: its own loopback, and nothing else is there.
-PORT = 8080
-INSIDE = f"127.0.0.1:{PORT}"
+INSIDE = f"127.0.0.1:{GATE_PORT}"
 #: Refused requests that are written down one by one; the others are counted.
 REFUSALS = 1000
 #: Seconds that answers under way are given when the case ends: only then is known what they used.
@@ -111,8 +111,7 @@ class Gate:
         self._policy = policy
         self._ledger = ledger
         self._account = Account(policy.config, policy.max_cost, policy.max_tokens)
-        allowed = Allowed(policy.providers, policy.models, policy.deadline, policy.web_tools)
-        self._models = ModelProxy(self.token, self._account, allowed, self._record_call)
+        self._models = ModelProxy(self.token, self._account, policy, self._record_call)
         self._hosts = HostProxy(self.token, policy.hosts, policy.deadline, self._record_tunnel)
         self._place = INSIDE
         self._refused = 0

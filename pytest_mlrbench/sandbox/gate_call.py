@@ -1,9 +1,8 @@
-"""One request to a provider as the gate sees it, and what it is allowed to be."""
+"""One request to a provider as the gate sees it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pytest_mlrbench.models.config import Provider
@@ -31,18 +30,3 @@ class Call:
     reader: UsageReader | None = None
     whole: bool = False
     counted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """What a case may ask of providers.
-
-    :param models: patterns of the models; null for all.
-    :param deadline: Unix time in seconds.
-    :param web_tools: whether providers may reach into the network in the agent's place.
-    """
-
-    providers: Sequence[Provider]
-    models: Sequence[str] | None
-    deadline: float
-    web_tools: bool

@@ -12,7 +12,7 @@ from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.models.config import ModelConfig, Provider
 from pytest_mlrbench.sandbox import gate_rules as rules
 from pytest_mlrbench.sandbox.gate_account import Account
-from pytest_mlrbench.sandbox.gate_call import Allowed, Call
+from pytest_mlrbench.sandbox.gate_call import Call
 from pytest_mlrbench.sandbox.gate_headers import sent_back, sent_on, tokens_in
 from pytest_mlrbench.sandbox.gate_reach import check_reach
 from pytest_mlrbench.sandbox.gate_refusals import Refusal
@@ -21,6 +21,8 @@ from pytest_mlrbench.sandbox.gate_usage import UsageReader
 
 if TYPE_CHECKING:
     from aiohttp.web import BaseRequest, StreamResponse
+
+    from pytest_mlrbench.sandbox.gate import Policy
 
 #: Bytes of one request, and of all that are under way: they are held until they are answered.
 LONGEST_BODY = 32 * 2**20
@@ -38,13 +40,13 @@ class ModelProxy:
         self,
         token: str,
         account: Account,
-        allowed: Allowed,
+        policy: Policy,
         record: Callable[[str, str, Call], None],
     ) -> None:
         self.upstream = Upstream()
         self._token = token.encode()
         self._account = account
-        self._allowed = allowed
+        self._policy = policy
         self._record = record
         self._held = 0
         self._under_way = 0
@@ -84,10 +86,10 @@ class ModelProxy:
         place = self._authenticate(request)
         self._check_open()
         asked = rules.find(request.method, request.raw_path)
-        if asked.provider not in self._allowed.providers:
+        if asked.provider not in self._policy.providers:
             raise Refusal(403, "provider", f"{asked.provider} is not among this run's providers.")
         try:
-            async with asyncio.timeout(max(0.0, self._allowed.deadline - time.time())):
+            async with asyncio.timeout(max(0.0, self._policy.deadline - time.time())):
                 body = await self._body(request, call)
                 async with self._account.slots:
                     self._check_open()
@@ -100,7 +102,7 @@ class ModelProxy:
             raise ConnectionResetError(call.error) from None
 
     def _check_open(self) -> None:
-        if self._ending or time.time() >= self._allowed.deadline:
+        if self._ending or time.time() >= self._policy.deadline:
             raise Refusal(403, "deadline", "the time of the case is over.")
 
     def _authenticate(self, request: BaseRequest) -> str:
@@ -141,8 +143,8 @@ class ModelProxy:
         if body or asked.costs:
             document = rules.read_body(body)
             call.model = rules.model_in(asked, document)
-            rules.check_model(asked.provider, call.model, self._allowed.models)
-            if not self._allowed.web_tools:
+            rules.check_model(asked.provider, call.model, self._policy.models)
+            if not self._policy.web_tools:
                 check_reach(document)
             if asked.costs:
                 rules.check_countable(asked, document, limited=self._account.limited)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -82,12 +81,11 @@ def _probe(client: DockerClient, image: str, options: dict[str, Any]) -> list[st
         )
         try:
             said = bytearray()
-            ended = threading.Event()
             pieces = container.attach(stdout=True, stderr=True, stream=True, logs=False)
-            reading = Reading(pieces, said.extend, lambda _: ended.set())
+            reading = Reading(pieces, said.extend, lambda: None)
             container.start()
             code = container.wait(timeout=60)["StatusCode"]
-            ended.wait(10)
+            reading.ended.wait(10)
             reading.close()
         finally:
             container.remove(force=True)

@@ -11,20 +11,18 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_mlrbench.errors import SystemFault
 from pytest_mlrbench.sandbox.base import Ended, Job, Limits, Reason
 from pytest_mlrbench.sandbox.local_limits import passed
+from pytest_mlrbench.sandbox.output import Output
 
 #: The variable that marks every process of a case; also how leftovers are found again.
 MARK = "MLR_WORKSPACE"
 _SUPERVISE = str(Path(__file__).with_name("supervise.py"))
 #: Seconds between SIGTERM and SIGKILL.
 GRACE = 2.0
-#: Bytes of the end of the output that are returned.
-TAIL = 2000
 
 
 class LocalSandbox:
@@ -81,12 +79,13 @@ async def run_process(
 
     :param environment: replaces the environment; :data:`MARK` is added.
     :raises OSError: the command cannot be started.
+    :raises SystemFault: its output cannot be kept.
     """
     start = time.monotonic()
+    output = Output(log, (limits or Limits()).log)
     reading, writing = os.pipe()
     failing, failed = os.pipe()
-    output = _Output(log, (limits or Limits()).log)
-    copying = asyncio.create_task(output.copy(reading))
+    copying = asyncio.create_task(_copy(reading, output))
     supervisor = [sys.executable, "-I", "-S", _SUPERVISE, str(failed), str(GRACE), str(os.getpid())]
     try:
         process = await asyncio.create_subprocess_exec(
@@ -116,7 +115,9 @@ async def run_process(
             why = status.read().decode()
     if why:
         raise OSError(why)
-    return Ended(reason, code, time.monotonic() - start, output.tail.decode("utf-8", "replace"))
+    if copying.done() and (error := copying.exception()):
+        raise SystemFault("host_disk", f"the agent's output could not be kept: {error}.")
+    return Ended(reason, code, time.monotonic() - start, output.tail)
 
 
 async def _first(exit: Awaitable[int], passing: Awaitable[Reason] | None, seconds: float) -> Reason:
@@ -145,33 +146,18 @@ async def _end(process: asyncio.subprocess.Process) -> int:
         return await process.wait()
 
 
-@dataclass
-class _Output:
-    """What a process prints: kept up to a limit, counted beyond it."""
-
-    log: Path
-    limit: int
-    total: int = 0
-    tail: bytes = b""
-
-    async def copy(self, reading: int) -> None:
-        stream = asyncio.StreamReader()
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reading, "rb", buffering=0)
-        )
-        try:
-            with self.log.open("wb") as file:
-                while chunk := await stream.read(2**16):
-                    if self.total < self.limit:
-                        file.write(chunk[: self.limit - self.total])
-                        file.flush()
-                    self.total += len(chunk)
-                    self.tail = (self.tail + chunk)[-TAIL:]
-                if self.total > self.limit:
-                    lost = self.total - self.limit
-                    file.write(f"\n[{lost} more bytes of output were not kept]\n".encode())
-        finally:
-            transport.close()
+async def _copy(reading: int, output: Output) -> None:
+    """Keep what comes out of a pipe until it ends."""
+    stream = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reading, "rb", buffering=0)
+    )
+    try:
+        while piece := await stream.read(2**16):
+            output.feed(piece)
+    finally:
+        transport.close()
+        output.close()
 
 
 def reap(workspace: Path) -> int:

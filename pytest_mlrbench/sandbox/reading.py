@@ -13,28 +13,32 @@ class Reading:
 
     :param stream: of the Docker SDK; closed when it has ended.
     :param take: called with each piece; what it raises ends the reading.
-    :param end: called once, with what was raised, or null.
+    :param wake: called once, at the end.
     """
 
     def __init__(
-        self, stream: Any, take: Callable[[Any], None], end: Callable[[Exception | None], None]
+        self, stream: Any, take: Callable[[Any], object], wake: Callable[[], object]
     ) -> None:
-        self._stream, self._take, self._end = stream, take, end
+        #: Set when the stream has ended, or can no longer be passed on.
+        self.ended = threading.Event()
+        #: What *take* raised, or the way to the engine.
+        self.error: Exception | None = None
+        self._stream, self._take, self._wake = stream, take, wake
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
-        error: Exception | None = None
         try:
             for piece in self._stream:
                 self._take(piece)
         except Exception as raised:
-            error = raised
+            self.error = raised
         finally:
             with contextlib.suppress(Exception):
                 # The stream's own close() leaves the connection open if the engine has ended it.
                 self._stream._response.close()
-            self._end(error)
+            self.ended.set()
+            self._wake()
 
     def close(self) -> None:
         """End the reading; when this returns, nothing is passed on any more."""

@@ -9,13 +9,12 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from pytest_mlrbench.errors import SystemFault
-from pytest_mlrbench.sandbox.attachment import Attachment
 from pytest_mlrbench.sandbox.base import Job, Limits
 from pytest_mlrbench.sandbox.cgroup import ControlGroup
 from pytest_mlrbench.sandbox.container_options import home_of
 from pytest_mlrbench.sandbox.engine import engine_faults
-from pytest_mlrbench.sandbox.engine_watch import EngineWatch
 from pytest_mlrbench.sandbox.output import Output
+from pytest_mlrbench.sandbox.reading import Reading
 from pytest_mlrbench.sandbox.workspace_watch import WorkspaceWatch
 
 if TYPE_CHECKING:
@@ -31,13 +30,15 @@ class Stay:
     #: The agent's container, of the SDK.
     container: Any
     output: Output
-    attachment: Attachment
-    engine: EngineWatch
     disk: WorkspaceWatch
     group: ControlGroup
+    _streams: Reading
+    _events: Reading
 
     def __init__(self, job: Job, loop: asyncio.AbstractEventLoop) -> None:
         self.job = job
+        #: Those that the agent may write to.
+        self.folders = (job.workspace, home_of(job))
         self.recorder: Any = None
         #: Kind and name of each thing in the engine, in the order in which they were made.
         self.names: list[tuple[str, str]] = []
@@ -63,12 +64,27 @@ class Stay:
         """Begin to read and watch what the container, which has not started yet, will do."""
         job = self.job
         self.output = self._hold(Output(job.log, limits.log))
-        self.engine = self._hold(EngineWatch(client, self.container.id, self._wake))
-        folders = (job.workspace, home_of(job))
-        self.disk = self._hold(WorkspaceWatch(folders, limits.disk, self._wake))
-        trace = self.recorder.feed if self.recorder else self.output.feed
-        attachment = Attachment(self.container, self.output.feed, trace, self._wake)
-        self.attachment = self._hold(attachment)
+        # An engine that is stopped ends its containers, which then look as if they had been killed
+        # for something the agent did. What tells is a connection that breaks when the engine goes.
+        events = client.events(filters={"container": self.container.id})
+        self._events = self._hold(Reading(events, lambda _: None, self._wake))
+        self.disk = self._hold(WorkspaceWatch(self.folders, limits.disk, self._wake))
+        pieces = self.container.attach(
+            stdout=True, stderr=True, stream=True, logs=False, demux=True
+        )
+        self._streams = self._hold(Reading(pieces, self._take, self._wake))
+
+    def _take(self, piece: tuple[bytes | None, bytes | None]) -> None:
+        """Take what the container printed on either stream; the second may be the trace."""
+        out, err = piece
+        if out:
+            self.output.feed(out)
+        if err and self.recorder is None:
+            self.output.feed(err)
+        elif err:
+            self.recorder.feed(err)
+            if self.recorder.main_exit is not None:  # not sooner: there is a lot of it
+                self._wake()
 
     def _hold(self, thing: Any) -> Any:
         self._open.append(thing)
@@ -81,7 +97,7 @@ class Stay:
     @property
     def has_ended(self) -> bool:
         """Whether the container has, or nothing more can be read of it."""
-        return self.attachment.ended.is_set()
+        return self._streams.ended.is_set()
 
     @property
     def is_over(self) -> bool:
@@ -98,11 +114,18 @@ class Stay:
 
         :raises SystemFault: the engine went away, or this machine's disk is full.
         """
-        if self.engine.lost:
+        if self._events.ended.is_set():
             raise SystemFault("engine", "the Docker engine went away while the agent ran.")
-        if self.attachment.error is not None:
+        if self._streams.error is not None:
             with engine_faults("the agent's output could not be kept"):
-                raise self.attachment.error
+                raise self._streams.error
+
+    def look(self) -> None:
+        """Note what can only be seen while the container is there."""
+        import psutil
+
+        self.free_memory = min(self.free_memory, psutil.virtual_memory().available)
+        self.forks_refused = max(self.forks_refused, self.group.forks_refused())
 
     async def wait(self, seconds: float) -> None:
         """Wait until there is news, for so long at most."""

@@ -40,6 +40,7 @@ class WorkspaceWatch:
         self.size = 0
         #: Of the processes that write to the folders; null while there are none.
         self.group: ControlGroup | None = None
+        self._devices = {folder.stat().st_dev for folder in folders}
         self._wake = wake
         self._closed = threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
@@ -70,16 +71,13 @@ class WorkspaceWatch:
     def _watch(self) -> None:
         while not self._closed.is_set():
             start = time.monotonic()
-            self.size = size_of(self.folders, self._closed) + self._hidden()
+            # Files may be removed and go on growing: while they are open they take their place.
+            hidden = self.group.hidden_bytes(self._devices) if self.group else 0
+            self.size = size_of(self.folders, self._closed) + hidden
             if self.is_over:
                 self._wake()
             pause = max(PAUSE, (time.monotonic() - start) / SHARE)
             self._closed.wait(min(pause, LONGEST))
-
-    def _hidden(self) -> int:
-        """Files may be removed and go on growing: while they are open they take their place."""
-        devices = {folder.stat().st_dev for folder in self.folders}
-        return self.group.hidden_bytes(devices) if self.group else 0
 
 
 def size_of(folders: Sequence[Path], closed: threading.Event | None = None) -> int:
