@@ -106,9 +106,9 @@ def make_result(
 ) -> CaseResult:
     """A finished case with its verdict; *judges* maps judge → the score it gives to everything.
 
-    With a *fault* there are no scores.
+    With a *fault* there are no scores but those that are given.
     """
-    given = {} if fault else judges or {"anna": 7}
+    given = judges or ({} if fault else {"anna": 7})
     panel = combine([make_review(n, stage, name) for name, n in given.items()]) if given else None
     names = rubric(stage).names(stage)
     values: dict[str, Any] = {

@@ -102,13 +102,14 @@ def log_of(folder: Path) -> str:
     return (case_folder(folder) / "agent.log").read_text("utf-8", "replace")
 
 
-def assert_fault(result: CaseResult, cause: str, *words: str) -> None:
+def assert_fault(result: CaseResult, cause: str, *words: str, scored: bool = False) -> None:
+    """The case has failed; *scored* says whether what was left was judged all the same."""
     assert result.fault is not None
     told = (result.verdict, result.fault.blame, result.fault.cause)
     assert told == ("fail", "agent", cause), result.fault.message
     for word in words:
         assert word in result.fault.message
-    assert result.overall is None
+    assert (result.overall is not None) == scored
 
 
 def assert_scored(result: CaseResult) -> None:
@@ -436,7 +437,9 @@ def test_files_made_unreadable_are_the_agents_fault_if_anyones(tmp_path: Path, s
     ids=["3", "255", "KILL", "SEGV", "TERM", "real-time", "own group", "words", "127"],
 )
 def test_a_crash_fails_whatever_was_left(tmp_path: Path, script: str, words: list[str]) -> None:
-    assert_fault(measure(tmp_path, IDEA + script + "\n"), "crash", *words)
+    result = measure(tmp_path, IDEA + script + "\n")
+    assert_fault(result, "crash", *words, scored=True)
+    assert_fault(measure(tmp_path / "nothing", script + "\n"), "crash", *words)
 
 
 def test_only_the_last_words_are_quoted(tmp_path: Path) -> None:
@@ -451,10 +454,30 @@ def test_an_agent_that_never_ends(tmp_path: Path, marked: Marked) -> None:
     start = time.monotonic()
     script = f"{IDEA} echo begun; sleep {marked.seconds} & sleep {marked.seconds}"
     result = measure(tmp_path, script, timeout=0.5)
-    assert_fault(result, "timeout", "did not end")
+    assert_fault(result, "timeout", "did not end", scored=True)
     assert time.monotonic() - start < 0.5 + GRACE + 5
     marked.assert_gone()
     assert log_of(tmp_path) == "begun\n"
+
+
+def test_a_missing_judge_leaves_the_fault_with_the_agent(tmp_path: Path) -> None:
+    """And the score can be had later, without the agent."""
+    lay(
+        tmp_path,
+        {
+            "pytest.ini": INI,
+            "agent.sh": f"echo run >> {tmp_path}/runs\n{IDEA}exit 3\n",
+            "conftest.py": DOWN_ONCE,
+        },
+    )
+    tried = ("--mlr-agent=cmd:sh agent.sh", "--mlr-limit=1")
+    for options, overall in (((), None), (("--mlr-resume",), None), (RERUN, 2.0)):
+        session(tmp_path, *tried, *options)
+        (path,) = tmp_path.glob(".mlrbench/runs/*/cases/*/*/r1/result.json")
+        result = CaseResult.model_validate_json(path.read_text())
+        assert_fault(result, "crash", "exit code 3", scored=overall is not None)
+        assert result.overall == overall
+    assert (tmp_path / "runs").read_text() == "run\n"
 
 
 def test_an_agent_that_ignores_sigterm(tmp_path: Path, marked: Marked) -> None:
@@ -472,6 +495,24 @@ def test_an_agent_may_tidy_up_at_its_deadline(tmp_path: Path) -> None:
     assert log_of(tmp_path).endswith("tidied\n")  # some shells say that sleep was terminated
 
 
+RERUN = ("--mlr-resume", "--mlr-rerun=errors")
+#: A judge that is down in the first of several sessions.
+DOWN_ONCE = """
+from pathlib import Path
+import pytest
+from pytest_mlrbench.errors import SystemFault
+from pytest_mlrbench.judges.offline import ChecklistJudge
+
+was = ChecklistJudge.review
+
+async def review(self, work):
+    if Path("was_down").exists():
+        return await was(self, work)
+    Path("was_down").touch()
+    raise SystemFault("provider", "nobody answers.")
+
+ChecklistJudge.review = review
+"""
 DAEMONS = {
     "child": "sleep {} > /dev/null 2>&1 &",
     "child keeping stdout": "sleep {} &",
@@ -676,6 +717,8 @@ CRASHES = (
     ("unprintable", []),
     ("surrogates", ["ValueError"]),
 )
+#: Those that leave an idea before they crash.
+LEAVE_IDEA = {"raises", "raises_later", "exits", "exits_hard"}
 
 
 @pytest.mark.parametrize("name", ["plain", "coroutine", "instance", "instance.later", "exits_well"])
@@ -689,7 +732,8 @@ def test_python_agents(tmp_path: Path, name: str) -> None:
 )
 def test_a_python_agent_that_crashes(tmp_path: Path, name: str, words: list[str]) -> None:
     lay(tmp_path, {"mine.py": PYTHON})
-    assert_fault(measure(tmp_path, f"py:mine:{name}"), "crash", *words)
+    result = measure(tmp_path, f"py:mine:{name}")
+    assert_fault(result, "crash", *words, scored=name in LEAVE_IDEA)
 
 
 @pytest.mark.parametrize("name", ["waits", "waits_later"])
@@ -754,7 +798,7 @@ def test_functions(tmp_path: Path, name: str) -> None:
     result = measure(tmp_path, mine(tmp_path, name))
     if name == "exits_well":
         # A function cannot end a process that is not its own.
-        assert_fault(result, "crash", "SystemExit")
+        assert_fault(result, "crash", "SystemExit", scored=True)
     else:
         assert_scored(result)
 
@@ -762,7 +806,8 @@ def test_functions(tmp_path: Path, name: str) -> None:
 @pytest.mark.usefixtures("_here")
 @pytest.mark.parametrize(("name", "words"), CRASHES)
 def test_a_function_that_crashes(tmp_path: Path, name: str, words: list[str]) -> None:
-    assert_fault(measure(tmp_path, mine(tmp_path, name)), "crash", *words)
+    result = measure(tmp_path, mine(tmp_path, name))
+    assert_fault(result, "crash", *words, scored=name in LEAVE_IDEA)
 
 
 @pytest.mark.usefixtures("_here")
@@ -777,8 +822,25 @@ def test_a_coroutine_that_exits(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["waits_later", "ignores_cancelling"])
 def test_a_coroutine_that_never_ends(tmp_path: Path, name: str) -> None:
     start = time.monotonic()
-    assert_fault(measure(tmp_path, mine(tmp_path, name), timeout=0.5), "timeout")
+    result = measure(tmp_path, mine(tmp_path, name), timeout=0.5)
+    assert_fault(result, "timeout", scored=name == "ignores_cancelling")
     assert time.monotonic() - start < 5
+
+
+@pytest.mark.usefixtures("_here")
+def test_what_a_function_goes_on_writing_after_its_deadline_is_not_scored(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def writes_on(work: Assignment) -> None:
+        for count in range(10**6):
+            (work.workspace / "idea.md").write_text(f"# An idea\n\n{'x' * (count % 1000)}")
+            if over.wait(0.001):
+                return
+
+    try:
+        assert_fault(measure(tmp_path, FunctionAgent(writes_on), timeout=0.5), "timeout")
+    finally:
+        over.set()
 
 
 @pytest.mark.usefixtures("_here")

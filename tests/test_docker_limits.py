@@ -7,16 +7,19 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from docker_bench import Bench
 
 from pytest_mlrbench.errors import SystemFault
-from pytest_mlrbench.sandbox import docker, ownership, workspace_watch
+from pytest_mlrbench.sandbox import docker, ledger, ownership, workspace_watch
 from pytest_mlrbench.sandbox.base import Job
 from pytest_mlrbench.sandbox.docker import DockerSandbox
 from pytest_mlrbench.sandbox.ending import Seen, reason_of
+from pytest_mlrbench.sandbox.output import Output
 from pytest_mlrbench.sandbox.stay import Stay
+from pytest_mlrbench.sandbox.workspace_watch import WorkspaceWatch
 
 pytest_plugins = ["docker_engine"]
 container = [pytest.mark.docker, pytest.mark.slow]
@@ -42,6 +45,13 @@ def python(script: str) -> str:
     return f"python3 - <<'END'\n{script}\nEND\n"
 
 
+def last_event(job: Job) -> dict[str, Any]:
+    """The end of the job as its ledger has it."""
+    *_, last = ledger.read(job.ledger.path)
+    assert last["e"] == "end"
+    return last
+
+
 class TestInContainers:
     pytestmark = container
 
@@ -50,12 +60,23 @@ class TestInContainers:
         assert ended.reason == "memory"
         assert ended.code != 0
 
+    def test_the_log_says_nothing_of_memory_where_the_fault_does(self, boxes: Bench) -> None:
+        job = boxes.job("echo on; exec python3 -c 'bytearray(2**30)'")
+        boxes.run(job)
+        assert job.log.read_text() == "on\n"
+
     def test_too_much_memory_of_a_child(self, boxes: Bench, sandbox: DockerSandbox) -> None:
         """The parent ends well, and still memory was what ran out."""
         job = boxes.job("python3 -c 'bytearray(2**30)'; echo and on; exit 0")
         ended = boxes.run(job, sandbox)
         assert (ended.reason, ended.code) == ("memory", 0)
         assert "and on" in ended.tail
+        end = last_event(job)
+        assert (end["reason"], end["code"]) == ("memory", 0)
+        assert job.log.read_text().endswith(
+            "\n\n[a program was killed when the agent used more memory than its 256 MiB"
+            " (--mlr-limits memory=); the agent went on]\n"
+        )
 
     def test_what_lies_in_tmp_and_shm_is_limited(self, boxes: Bench) -> None:
         said = boxes.say(
@@ -101,6 +122,38 @@ class TestInContainers:
         assert ended.reason == "disk"
         assert ended.seconds < 15
         assert (job.workspace / "a").stat().st_size == 50 * 2**20  # what is there is kept
+        assert ended.disk is not None
+        assert 50 * 2**20 <= ended.disk < 51 * 2**20
+        end = last_event(job)
+        assert (end["disk"], end["disk_limit"]) == (ended.disk, 32 * 2**20)
+
+    def test_disk_is_counted_until_the_agent_has_been_stopped(
+        self, boxes: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What it writes after the look that was one too many is stated as well."""
+        monkeypatch.setattr(workspace_watch, "PAUSE", 60.0)
+        monkeypatch.setattr(workspace_watch, "LONGEST", 60.0)
+
+        class Late(DockerSandbox):
+            async def follow(self, stay: Stay) -> Any:
+                while not stay.disk.look():
+                    await stay.wait(0.05)
+                while not (stay.job.workspace / "b").exists():
+                    await stay.wait(0.05)
+                return "disk"
+
+        job = boxes.job(
+            "head -c 40m /dev/zero > a; sleep 1; head -c 40m /dev/zero > c; mv c b; sleep 30"
+        )
+        ended = boxes.run(job, boxes.sandbox(Late))
+        assert ended.reason == "disk"
+        assert ended.disk is not None
+        assert 80 * 2**20 <= ended.disk < 81 * 2**20
+
+    def test_nothing_is_said_of_the_disk_where_its_limit_was_kept(self, boxes: Bench) -> None:
+        job = boxes.job("head -c 1m /dev/zero > a")
+        assert boxes.run(job).disk is None
+        assert "disk" not in last_event(job)
 
     def test_too_much_in_the_home(self, boxes: Bench) -> None:
         assert boxes.run(boxes.job("head -c 50m /dev/zero > ~/a; sleep 30")).reason == "disk"
@@ -111,6 +164,8 @@ class TestInContainers:
         ended = boxes.run(job)
         assert ended.reason == "disk"
         assert not list(job.workspace.iterdir())
+        assert ended.disk is not None
+        assert ended.disk >= 50 * 2**20
 
     def test_endless_output(self, boxes: Bench) -> None:
         job = boxes.job("yes 0123456", seconds=3)
@@ -247,6 +302,44 @@ def test_a_folder_is_as_large_as_what_is_in_it(tmp_path: Path) -> None:
         file.truncate(2**40)
     (tmp_path / "elsewhere").symlink_to("/usr")
     assert 100_000 < workspace_watch.size_of([tmp_path]) < 150_000
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> WorkspaceWatch:
+    """Looks when it is told to, at a folder that may have 10,000 bytes."""
+    made = WorkspaceWatch([tmp_path], 10_000, lambda: None)
+    made.close()
+    return made
+
+
+def test_the_most_that_was_on_disk_counts(watch: WorkspaceWatch, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 100_000)
+    assert watch.look()
+    most = watch.measured
+    assert most is not None
+    assert 100_000 <= most < 150_000
+    (tmp_path / "a").unlink()
+    assert not watch.look()
+    assert watch.measured == most
+
+
+def test_what_lies_too_deep_is_over_the_limit_but_was_not_measured(
+    watch: WorkspaceWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workspace_watch, "size_of", lambda *folders: workspace_watch.ENDLESS)
+    assert watch.look()
+    assert watch.measured is None
+
+
+def test_a_remark_is_the_last_line_of_the_log_whatever_its_limit(tmp_path: Path) -> None:
+    output = Output(tmp_path / "log", 4)
+    output.feed(b"much more")
+    output.remark("so it is")
+    output.close()
+    assert (tmp_path / "log").read_text() == (
+        "much\n[5 more bytes of output were not kept]\n\n[so it is]\n"
+    )
+    assert output.tail == "much more"
 
 
 def test_the_warning_does_not_follow_a_link(tmp_path: Path) -> None:

@@ -133,6 +133,32 @@ esac
 RUN_SLOW = (*EXPERIMENT, "--mlr-agent=cmd:sh agent.sh", "--mlr-threshold=overall>=1")
 
 
+@pytest.mark.parametrize(
+    ("ending", "options", "cause"),
+    [
+        ("sleep 600", ["--mlr-timeout=10"], "timeout"),
+        ("python3 -c 'x = bytearray(2**32)'", [], "memory"),
+        ("head -c 99000000 /dev/zero > big; sleep 600", [f"{LIMITS} disk=20m"], "disk"),
+        ("exit 3", [], "crash"),
+    ],
+    ids=["timeout", "memory", "disk", "crash"],
+)
+def test_what_an_agent_left_is_judged_though_it_did_not_end_well(
+    repo: Repository, engine: Any, ending: str, options: list[str], cause: str
+) -> None:
+    script = f"mkdir -p results\necho '# Results' > results/results.md\n{ending}\n"
+    (repo.path / "agent.sh").write_text(script)
+    agent = ("--mlr-agent=cmd:sh agent.sh", "--mlr-limit=1")
+    result = repo.run(*EXPERIMENT, *agent, *options, "--mlr-threshold=overall>=1")
+    result.assert_outcomes(failed=1)
+    (case,) = properties(repo)
+    told = [case[f"mlr.{name}"] for name in ("verdict", "blame", "cause")]
+    assert told == ["fail", "agent", cause]
+    assert 1 <= float(case["mlr.overall"]) < 6
+    result.stdout.fnmatch_lines([f"{cause}, {float(case['mlr.overall']):.1f}/10: the agent *"])
+    assert ours(repo, engine) == []
+
+
 @contextlib.contextmanager
 def session(repo: Repository, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """A session in which the first case has ended and others are under way."""

@@ -201,3 +201,54 @@ def test_an_estimate_stands_instead_of_a_run_under_workers_too(live: Live) -> No
     result.stdout.fnmatch_lines(["estimate for 3 cases (3 of idea)*"])
     assert live.asked() == {}
     assert live.repo.runs == []
+
+
+@pytest.mark.parametrize(
+    ("cap", "words"),
+    [
+        ((), "--mlr-agent-max-cost bounds it in each case"),
+        (
+            ("--mlr-agent-max-cost=2.5",),
+            "at most $15.00 (6 cases of $2.50, --mlr-agent-max-cost) apart from calls under way",
+        ),
+    ],
+    ids=["no cap", "cap"],
+)
+def test_an_estimate_says_what_it_does_not_know_of_agents_that_ask_by_themselves(
+    live: Live, cap: tuple[str, ...], words: str
+) -> None:
+    codex = "--mlr-agent=codex:gpt-5"
+    result = live.run("--mlr-stage=idea", codex, JUDGE, ANY, "--mlr-estimate", *cap, code=0)
+    said = f"  what codex:gpt-5 spends on models by itself is not estimated: {words}"
+    assert said in result.outlines
+    result.stdout.fnmatch_lines(["  openai:judge-x: 6 calls, *", "  what it costs is not known*"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--mlr-agent=cmd:sh agent.sh"], None),
+        (["--mlr-agent=cmd:sh agent.sh", "--mlr-network=models"], "cmd:sh agent.sh"),
+        ([SCAFFOLD, "--mlr-coder=cmd:sh agent.sh"], None),
+        ([SCAFFOLD, "--mlr-coder=codex"], "codex"),
+    ],
+    ids=["no network", "network", "coder without", "coder"],
+)
+def test_of_which_agents_an_estimate_says_so(
+    live: Live, options: list[str], said: str | None
+) -> None:
+    """Of those that reach models, and for the cases in which they do."""
+    live.repo.lay({"agent.sh": "exit 1"})
+    cap = "--mlr-agent-max-cost=0.5"
+    stages = "--mlr-stage=idea,experiment"
+    if SCAFFOLD in options:
+        stages = "--mlr-stage=idea,end_to_end"
+    result = live.run(stages, *options, "--mlr-limit=2", ANY, "--mlr-estimate", cap, code=0)
+    lines = [line for line in result.outlines if "by itself" in line]
+    if said is None:
+        assert lines == []
+    else:
+        (line,) = lines
+        assert line.startswith(f"  what {said} spends on models by itself is not estimated")
+        assert "at most $1.00 (2 cases of $0.5000, --mlr-agent-max-cost)" in line
+        assert "no model is asked" not in result.stdout.str()

@@ -249,7 +249,7 @@ def test_the_summary_has_a_denominator_for_every_number(repo: Repository) -> Non
             "agent fixture:conftest:answer on suite mini: 3 of 6 tasks, not part of MLR-Bench",
             "stage  scored  passed  failed  not measured  overall mean  spread of judges",
             "idea   1/3     0       2       1             3.00          -",
-            "  idea failed without a score: 1 no output",
+            "  idea failed by how they ended: 1 no output",
             "  idea not measured: 1 no answer",
         ]
     )

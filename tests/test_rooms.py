@@ -33,8 +33,8 @@ class Stage:
     name = "docker"
     limits = Limits()
 
-    def __init__(self, reason: Reason = "exit", code: int = 0) -> None:
-        self._ended = Ended(reason, code, 0.0, "")
+    def __init__(self, reason: Reason = "exit", code: int = 0, disk: int | None = None) -> None:
+        self._ended = Ended(reason, code, 0.0, "", disk)
 
     def prepare(self) -> None:
         """Nothing to check."""
@@ -74,9 +74,11 @@ def test_money_is_held_before_a_case_has_its_place_and_counted_when_it_has_left(
     assert purse.said == ["held", "begun", "counted"]
 
 
-def end_of(tmp_path: Path, reason: Reason, code: int, failing: str = "") -> Fault | None:
+def end_of(
+    tmp_path: Path, reason: Reason, code: int, failing: str = "", disk: int | None = None
+) -> Fault | None:
     """Return the fault that a command's end is."""
-    room = Room(Stage(reason, code), run="run", case="case", folder=tmp_path, failing=failing)
+    room = Room(Stage(reason, code, disk), run="run", case="case", folder=tmp_path, failing=failing)
     work = Assignment(
         stage="experiment",
         task_id="task",
@@ -116,6 +118,21 @@ def test_whose_fault_an_end_is(
     fault = end_of(tmp_path, reason, code, failing)
     assert type(fault) is kind
     assert fault.cause == cause
+
+
+@pytest.mark.parametrize(
+    ("disk", "words"),
+    [
+        (int(52.3 * 2**30), "the agent wrote 52.3 GiB, more than its 50 GiB (--mlr-limits disk=)."),
+        (None, "the agent wrote more than its 50 GiB (--mlr-limits disk=)."),
+    ],
+)
+def test_how_much_is_on_disk_is_said_where_it_was_measured(
+    tmp_path: Path, disk: int | None, words: str
+) -> None:
+    fault = end_of(tmp_path, "disk", -9, disk=disk)
+    assert fault is not None
+    assert fault.message == words
 
 
 @pytest.mark.parametrize(("reason", "failing"), [("exit", ""), ("exit", "429"), ("memory", "")])

@@ -16,6 +16,7 @@ from pytest_mlrbench.agents.command import CommandAgent
 from pytest_mlrbench.errors import SystemFault
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.sandbox.ledger import read
+from pytest_mlrbench.sandbox.limits import words_of
 from pytest_mlrbench.sandbox.local import run_process
 
 if TYPE_CHECKING:
@@ -104,10 +105,15 @@ def test_the_header_says_that_processes_are_in_no_sandbox(repo: Repository) -> N
     ("limit", "script"),
     [
         ("memory=60m", "python3 -c 'import time; a = bytearray(200_000_000); time.sleep(60)'"),
+        (
+            "memory=60m",
+            "echo idea > idea.md; trap 'exit 0' TERM;"
+            " python3 -c 'import time; a = bytearray(200_000_000); time.sleep(60)' & wait",
+        ),
         ("pids=16", "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do sleep 60 & done; wait"),
         ("disk=1m", "head -c 3000000 /dev/urandom > data; sleep 60"),
     ],
-    ids=["memory", "pids", "disk"],
+    ids=["memory", "memory obliging", "pids", "disk"],
 )
 def test_a_local_agent_that_passes_a_limit_has_failed(
     repo: Repository, limit: str, script: str
@@ -119,6 +125,21 @@ def test_a_local_agent_that_passes_a_limit_has_failed(
     name = limit.partition("=")[0]
     assert (case.fault.blame, case.fault.cause) == ("agent", name)
     assert f"(--mlr-limits {name}=)" in case.fault.message
+
+
+@pytest.mark.slow
+def test_it_is_said_how_much_a_local_agent_wrote(repo: Repository) -> None:
+    repo.lay({"agent.sh": "head -c 3145728 /dev/urandom > data; sleep 60"})
+    repo.run("--mlr-stage=idea", CMD, "--mlr-limit=1", "--mlr-limits=disk=1m", "--mlr-timeout=40")
+    (case,) = repo.report.cases
+    assert case.fault is not None
+    *_, end = read(repo.runs[-1].path / case.artifacts / "ledger.jsonl")
+    assert 3 * 2**20 <= end["disk"] < 3.1 * 2**20
+    assert end["disk_limit"] == 2**20
+    wrote = words_of(end["disk"])
+    assert case.fault.message == (
+        f"the agent wrote {wrote}, more than its 1 MiB (--mlr-limits disk=)."
+    )
 
 
 def test_a_log_that_cannot_be_written_is_not_the_agents_fault(tmp_path: Path) -> None:
@@ -144,6 +165,7 @@ def test_the_ledger_of_a_local_process_says_that_it_is_blind(repo: Repository) -
     assert (begin["e"], blind["e"], end["e"]) == ("begin", "blind", "end")
     assert begin["case"].startswith("mini/idea/")
     assert (end["reason"], end["code"]) == ("exit", 0)
+    assert "disk" not in end
     submission = json.loads(found.with_name("submission.json").read_text("utf-8"))
     assert submission["sandbox"] == "local"
     assert not found.with_name("heartbeat.json").exists()

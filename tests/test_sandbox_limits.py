@@ -9,7 +9,7 @@ import pytest
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.sandbox import engine_limits
 from pytest_mlrbench.sandbox.base import Limits
-from pytest_mlrbench.sandbox.limits import parse, words_of
+from pytest_mlrbench.sandbox.limits import parse, words_apart, words_of
 
 ABLE = {
     "OSType": "linux",
@@ -76,6 +76,21 @@ def test_a_word_of_no_use_is_named(word: str, says: str) -> None:
 )
 def test_sizes_in_words(size: int, words: str) -> None:
     assert words_of(size) == words
+
+
+@pytest.mark.parametrize(
+    ("more", "less", "words"),
+    [
+        (5 * 2**30, 2**30, ("5 GiB", "1 GiB")),
+        (int(52.3 * 2**30), 50 * 2**30, ("52.3 GiB", "50 GiB")),
+        (int(50.02 * 2**30), 50 * 2**30, ("50.02 GiB", "50 GiB")),
+        (int(1.58 * 2**30), int(1.56 * 2**30), ("1.58 GiB", "1.56 GiB")),
+        (50 * 2**30 + 4096, 50 * 2**30, ("50.000004 GiB", "50 GiB")),
+        (2**30, 1000 * 2**20, ("1 GiB", "1000 MiB")),
+    ],
+)
+def test_two_sizes_in_words_can_be_told_apart(more: int, less: int, words: tuple[str, str]) -> None:
+    assert words_apart(more, less) == words
 
 
 def test_an_engine_that_keeps_all_limits_is_taken() -> None:

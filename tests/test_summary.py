@@ -18,13 +18,15 @@ from pytest_mlrbench.run.result import CaseResult, FaultRecord, JudgeRecord
 from pytest_mlrbench.suites.stages import STAGES
 
 TIMEOUT = FaultRecord(blame="agent", cause="timeout", message="too slow.")
+panels = st.lists(st.integers(1, 10), min_size=2, max_size=2)
+#: What went wrong and what two judges gave; null for a case that was not run.
 outcomes = st.one_of(
     st.none(),
-    st.sampled_from([NO_OUTPUT, TIMEOUT, NO_REVIEW]),
-    st.lists(st.integers(1, 10), min_size=2, max_size=2),
+    st.tuples(st.sampled_from([NO_OUTPUT, TIMEOUT, NO_REVIEW]), st.none()),
+    st.tuples(st.sampled_from([None, TIMEOUT]), panels),
 )
 mixes = st.lists(st.tuples(st.sampled_from(list(STAGES)), outcomes), max_size=25)
-Mix = list[tuple[str, FaultRecord | list[int] | None]]
+Mix = list[tuple[str, tuple[FaultRecord | None, list[int] | None] | None]]
 
 
 def run_of(mix: Mix) -> tuple[list[str], dict[str, CaseResult]]:
@@ -33,11 +35,10 @@ def run_of(mix: Mix) -> tuple[list[str], dict[str, CaseResult]]:
     for number, (stage, outcome) in enumerate(mix):
         task = f"task{number}"
         selected.append(f"small/{stage}/{task}/r1")
-        if isinstance(outcome, FaultRecord):
-            results[selected[-1]] = make_result(task, stage, fault=outcome)
-        elif outcome:
-            judges = dict(zip(("anna", "ben"), outcome, strict=True))
-            results[selected[-1]] = make_result(task, stage, judges=judges)
+        if outcome:
+            fault, given = outcome
+            judges = dict(zip(("anna", "ben"), given, strict=True)) if given else None
+            results[selected[-1]] = make_result(task, stage, judges=judges, fault=fault)
     return selected, results
 
 
@@ -58,24 +59,23 @@ def test_every_selected_case_is_counted_once(mix: Mix) -> None:
 
 
 @given(mixes)
-def test_every_case_without_a_score_is_counted_under_its_cause(mix: Mix) -> None:
+def test_every_case_that_did_not_end_well_is_counted_under_its_cause(mix: Mix) -> None:
     for stage in summarise(*run_of(mix)):
         here = [outcome for where, outcome in mix if where == stage.stage]
-        causes = Counter(o.cause for o in here if isinstance(o, FaultRecord))
+        causes = Counter(o[0].cause for o in here if o and o[0])
         causes["not_run"] = here.count(None)
         assert Counter(stage.failed_causes) + Counter(stage.not_measured_causes) == +causes
         assert set(stage.failed_causes) <= {"no_output", "timeout"}
         assert set(stage.not_measured_causes) <= {"no_review", "not_run"}
         assert sum(stage.not_measured_causes.values()) == stage.not_measured
-        assert (
-            sum(stage.failed_causes.values()) == stage.selected - stage.not_measured - stage.scored
-        )
+        unscored = [o for o in here if o and o[0] in (NO_OUTPUT, TIMEOUT) and not o[1]]
+        assert stage.selected - stage.not_measured - stage.scored == len(unscored)
 
 
 @given(mixes)
 def test_means_are_over_the_scored_cases_only(mix: Mix) -> None:
     for stage in summarise(*run_of(mix)):
-        pairs = [o for where, o in mix if where == stage.stage and isinstance(o, list)]
+        pairs = [o[1] for where, o in mix if where == stage.stage and o and o[1]]
         assert stage.scored == len(pairs)
         if not pairs:
             assert (stage.overall_mean, stage.spread_mean, stage.score_means) == (None, None, {})
@@ -137,13 +137,13 @@ def test_a_judge_that_never_answered_has_no_mean() -> None:
 def test_the_summary_as_text() -> None:
     selected, results = run_of(
         [
-            ("idea", [9, 6]),
-            ("idea", [4, 5]),
-            ("idea", TIMEOUT),
-            ("idea", TIMEOUT),
-            ("idea", NO_REVIEW),
+            ("idea", (None, [9, 6])),
+            ("idea", (None, [4, 5])),
+            ("idea", (TIMEOUT, None)),
+            ("idea", (TIMEOUT, None)),
+            ("idea", (NO_REVIEW, None)),
             ("idea", None),
-            ("paper", NO_REVIEW),
+            ("paper", (NO_REVIEW, None)),
         ]
     )
     assert summary_lines(report_of(selected, results)) == [
@@ -153,7 +153,7 @@ def test_the_summary_as_text() -> None:
         "idea   2/6     1       3       2             6.00          2.00",
         "paper  0/1     0       0       1             -             -",
         "  idea judges' overall means: anna 6.50 (n=2), ben 5.50 (n=2)",
-        "  idea failed without a score: 2 timeout",
+        "  idea failed by how they ended: 2 timeout",
         "  idea not measured: 1 no review, 1 not run",
         "  paper not measured: 1 no review",
         "  `--mlr-resume --mlr-rerun=errors` measures what was not measured",

@@ -20,7 +20,7 @@ from pytest_mlrbench.errors import AgentFault, InputError, SystemFault
 from pytest_mlrbench.models.redaction import of_environment
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.sandbox.base import FILES, Ended
-from pytest_mlrbench.sandbox.limits import words_of
+from pytest_mlrbench.sandbox.limits import words_apart, words_of
 from pytest_mlrbench.sandbox.local import LocalSandbox
 from pytest_mlrbench.sandbox.room import Environment, Room
 from pytest_mlrbench.suites.select import Case
@@ -261,8 +261,9 @@ async def run_command(
         raise AgentFault("timeout", f"the agent did not end within {seconds:.0f} s.")
     if ended.reason == "tracer":
         raise AgentFault("tampering", "what records the agent was ended, and not by the machine.")
-    # An agent that goes on after a program of its own had no memory left has done well.
-    survived = ended.reason == "memory" and ended.code == 0
+    # An agent that goes on after a program of its own had no memory left has done well. Of local
+    # processes it is we who look, and end all of them.
+    survived = room.is_container and ended.reason == "memory" and ended.code == 0
     if ended.reason != "exit" and not survived:
         raise AgentFault(ended.reason, _passed(ended, room))
     if ended.code != 0:
@@ -274,6 +275,9 @@ async def run_command(
 def _passed(ended: Ended, room: Room) -> str:
     """Say which limit the agent has passed."""
     limit = getattr(room.sandbox.limits, ended.reason)
+    if ended.disk is not None:
+        wrote, allowed = words_apart(ended.disk, limit)
+        return f"the agent wrote {wrote}, more than its {allowed} (--mlr-limits disk=)."
     amount = f"{limit} processes" if ended.reason == "pids" else words_of(limit)
     what = {"pids": "had more than", "memory": "used more memory than", "disk": "wrote more than"}
     return f"the agent {what[ended.reason]} its {amount} (--mlr-limits {ended.reason}=)."

@@ -14,8 +14,9 @@ from pytest_mlrbench.published import Published
 from pytest_mlrbench.resources import user_path
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.folder import RunFolder, read_model
-from pytest_mlrbench.run.submission import SubmissionRecord, is_unchanged
+from pytest_mlrbench.run.submission import SubmissionRecord, can_be_judged, is_unchanged
 from pytest_mlrbench.suites.select import Case
+from pytest_mlrbench.suites.stages import STAGES
 
 #: Cause of a case that the replayed source does not have.
 MISSING = "not_in_replay"
@@ -116,9 +117,10 @@ class ReplayAgent:
             return self.layout.submission(self.system or "", case.stage, case.task.id)
         # Without a record the agent had not ended: what lies there is no submission.
         record = self._record(case)
-        if record is None or record.fault:  # what failed without a score is not looked at again
+        workspace = self._stored(case) / "submission"
+        if record is None or not can_be_judged(workspace, STAGES[case.stage], record.fault):
             return {}
-        return dict(digests.shown(self._stored(case) / "submission"))
+        return dict(digests.shown(workspace))
 
     def _stored(self, case: Case) -> Path:
         assert self.run_folder is not None
@@ -137,19 +139,28 @@ class ReplayAgent:
 
     async def run(self, case: Case, work: Assignment) -> None:
         """Lay the stored files into the workspace; a stored agent's fault happens again."""
-        if record := self._record(case):
-            if record.fault:
-                raise AgentFault(record.fault.cause, record.fault.message)
-            if not is_unchanged(self._stored(case) / "submission", record.digest, record.stamp):
-                raise SystemFault(MISSING, f"the output stored for {case.name} was changed since.")
-        files = self._files(case)
+        stored = record.fault if (record := self._record(case)) else None
+        fault = AgentFault(stored.cause, stored.message) if stored else None
+        try:
+            self._lay(case, work.workspace)
+        except SystemFault as error:
+            raise fault or error from None
+        if fault:
+            raise fault
+
+    def _lay(self, case: Case, workspace: Path) -> None:
+        files, record = self._files(case), self._record(case)
         if not files:
             raise SystemFault(MISSING, f"{self.spec} has no finished output for {case.name}.")
-        _copy(files, work.workspace)
+        if record and not is_unchanged(
+            self._stored(case) / "submission", record.digest, record.stamp
+        ):
+            raise SystemFault(MISSING, f"the output stored for {case.name} was changed since.")
+        _copy(files, workspace)
         if self.run_folder:
             # Judges take the inputs from where no agent could rewrite them.
             inputs = self._stored(case) / "inputs"
-            _copy(dict(digests.walk(inputs)), work.workspace.with_name("inputs"))
+            _copy(dict(digests.walk(inputs)), workspace.with_name("inputs"))
 
 
 def _copy(files: Mapping[str, Path], folder: Path) -> None:

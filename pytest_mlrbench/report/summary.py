@@ -48,7 +48,7 @@ class StageSummary(Record):
     passed: int
     failed: int
     not_measured: int
-    #: Why cases failed without a score, or were not measured: cause → number of cases.
+    #: Why cases failed whatever their score, or were not measured: cause → number of cases.
     failed_causes: dict[str, int]
     not_measured_causes: dict[str, int]
     overall_mean: float | None

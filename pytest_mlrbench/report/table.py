@@ -8,10 +8,11 @@ from pytest_mlrbench.run.result import CaseResult
 
 
 def status(verdict: str, overall: float | None, cause: str | None) -> str:
-    """Return a verdict in words: ``4.5/10``, ``timeout`` or ``not measured (review)``."""
+    """Return a verdict in words: ``4.5/10``, ``timeout, 4.5/10`` or ``not measured (review)``."""
     if verdict == "not_measured":
         return f"not measured ({cause_words(cause or 'unknown')})"
-    return cause_words(cause or "no score") if overall is None else f"{number(overall)}/10"
+    score = None if overall is None else f"{number(overall)}/10"
+    return ", ".join(filter(None, (cause and cause_words(cause), score))) or "no score"
 
 
 def number(score: float | None) -> str:

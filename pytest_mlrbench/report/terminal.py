@@ -110,7 +110,7 @@ def _details(stage: StageSummary) -> list[str]:
             f" {tokens}, {cost}"
         )
     for what, causes in (
-        ("failed without a score", stage.failed_causes),
+        ("failed by how they ended", stage.failed_causes),
         ("not measured", stage.not_measured_causes),
     ):
         if causes:

@@ -27,7 +27,7 @@ from pytest_mlrbench.run.judging import (
     spent,
 )
 from pytest_mlrbench.run.result import CaseResult, FaultRecord
-from pytest_mlrbench.run.submission import SubmissionRecord, is_unchanged
+from pytest_mlrbench.run.submission import SubmissionRecord, can_be_judged, is_unchanged
 from pytest_mlrbench.run.thresholds import Threshold
 from pytest_mlrbench.sandbox.local import reap
 from pytest_mlrbench.sandbox.rooms import Rooms
@@ -156,7 +156,8 @@ class Engine:
     def _why_not(self, case: Case, result: CaseResult, key: Mapping[str, str | None]) -> str:
         """Why a recorded result may not stand; empty if it may."""
         unfinished = result.fault is not None and result.fault.cause in UNFINISHED
-        if unfinished or (self.rerun and result.verdict == "not_measured"):
+        unscored = any(judge.fault for judge in result.judges.values())
+        if unfinished or (self.rerun and (unscored or result.verdict == "not_measured")):
             return "it was not measured"
         if self.rerun == "failed" and result.verdict == "fail":
             return "it failed"
@@ -229,7 +230,7 @@ class Engine:
         folder = self._case_folder(case)
         reviews: Reviews = {}
         author = author_of(self.agent)
-        seconds = digest = stamp = used = sandbox = None
+        seconds = digest = stamp = used = sandbox = panel = None
         gpus: tuple[str, ...] = ()
         if isinstance(submission, SystemFault):
             fault: FaultRecord | None = fault_record(submission)
@@ -238,11 +239,16 @@ class Engine:
             seconds, fault = submission.seconds, submission.fault
             digest, stamp, used = submission.digest, submission.stamp, submission.spent
             sandbox, gpus = submission.sandbox, submission.gpus
-            if fault is None:
-                work = Reviewable(case, folder / "submission", submission.digest, self.agent.system)
+            workspace = folder / "submission"
+            if can_be_judged(workspace, STAGES[case.stage], fault):
+                work = Reviewable(case, workspace, submission.digest, self.agent.system)
                 reviews = await review_all(self.judges, work, folder / "reviews")
-                fault = panel_fault(reviews)
-        panel = combine(complete(reviews)) if reviews and fault is None else None
+                # A function of this process cannot be ended at its deadline, and may write on.
+                if fault and not is_unchanged(workspace, digest, stamp):
+                    reviews = {}
+                missing = panel_fault(reviews)
+                fault = fault or missing
+                panel = combine(complete(reviews)) if reviews and not missing else None
         return CaseResult(
             case=case.name,
             suite=case.suite,

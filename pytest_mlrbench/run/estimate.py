@@ -65,11 +65,26 @@ def estimate(plan: Plan, cases: Sequence[Case]) -> list[str]:
     counts = Counter(case.stage for case in cases)
     head = ", ".join(f"{number} of {stage}" for stage, number in counts.items())
     lines = [f"estimate for {len(cases)} cases ({head}); nothing has been asked or spent"]
+    alone = _alone(plan, cases)
     if not sums:
-        return [*lines, "  no model is asked: 0 calls"]
+        return [*lines, *(alone or ["  no model is asked: 0 calls"])]
     limits = plan.options.live
     limited = limits.max_cost is not None or limits.max_tokens is not None
-    return [*lines, *_rows(sums, limited), *_assumed()]
+    return [*lines, *_rows(sums, limited), *alone, *_assumed()]
+
+
+def _alone(plan: Plan, cases: Sequence[Case]) -> list[str]:
+    """What is not known of an agent that asks models by itself; nothing of one that does not."""
+    number = sum(plan.rooms.asks_models(case.stage) for case in cases)
+    if not plan.agent or not number:
+        return []
+    most = plan.options.sandbox.agent_max_cost
+    bound = "--mlr-agent-max-cost bounds it in each case"
+    if most is not None:
+        each = f"{number} cases of {usd(most)}, --mlr-agent-max-cost"
+        bound = f"at most {usd(number * most)} ({each}) apart from calls under way"
+    who = getattr(plan.agent, "coder", None) or plan.agent
+    return [f"  what {who.spec} spends on models by itself is not estimated: {bound}"]
 
 
 def _model(who: object) -> ModelConfig | None:

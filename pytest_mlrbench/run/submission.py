@@ -54,6 +54,22 @@ def check_contract(workspace: Path, stage: Stage) -> None:
             raise AgentFault("unusable_output", reason) from None
 
 
+def can_be_judged(workspace: Path, stage: Stage, fault: FaultRecord | None) -> bool:
+    """Whether judges are shown what an agent left: also where it crashed or had to be stopped.
+
+    Not if it got rid of what records it: nobody knows how its work came about.
+
+    :param fault: of the agent, if it did not end well.
+    """
+    if fault is None or fault.cause == "tampering":
+        return fault is None
+    try:
+        check_contract(workspace, stage)
+    except AgentFault:
+        return False
+    return True
+
+
 def _is_pdf(workspace: Path, name: str) -> bool:
     """Whether *name* is a PDF that a judge can be given."""
     path = workspace / name

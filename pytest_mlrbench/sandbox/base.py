@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from pytest_mlrbench.sandbox.ledger import Ledger
 
@@ -70,12 +70,26 @@ class Ended:
 
     :param code: exit code; negative for a signal.
     :param tail: the end of its output.
+    :param disk: the most bytes that were seen on disk, of one that passed that limit; null where
+        they were not measured.
     """
 
     reason: Reason
     code: int
     seconds: float
     tail: str
+    disk: int | None = None
+
+    def facts(self, limits: Limits) -> dict[str, Any]:
+        """Return what the ledger's ``end`` event says of it."""
+        said: dict[str, Any] = {
+            "reason": self.reason,
+            "code": self.code,
+            "seconds": round(self.seconds, 3),
+        }
+        if self.disk is not None:
+            said |= {"disk": self.disk, "disk_limit": limits.disk}
+        return said
 
 
 class Sandbox(Protocol):

@@ -26,6 +26,7 @@ from pytest_mlrbench.sandbox.engine import connect, engine_faults
 from pytest_mlrbench.sandbox.handover import US, hand_over
 from pytest_mlrbench.sandbox.image import Image, examine
 from pytest_mlrbench.sandbox.labels import labels
+from pytest_mlrbench.sandbox.limits import words_of
 from pytest_mlrbench.sandbox.ownership import give, warn
 from pytest_mlrbench.sandbox.stay import Stay
 from pytest_mlrbench.sandbox.threads import in_thread
@@ -114,7 +115,8 @@ class DockerSandbox:
             await in_thread(self.start, stay)
             cause = await self.follow(stay)
             await self.stop(stay, cause)
-            if cause == "exit" and await in_thread(stay.disk.look):
+            # Also where it was ended for that: it went on writing until it was.
+            if cause in ("exit", "disk") and await in_thread(stay.disk.look):
                 cause = "disk"
             return await in_thread(self.conclude, stay, cause)
         finally:
@@ -284,10 +286,24 @@ class DockerSandbox:
             free_memory=stay.free_memory,
         )
         reason, code = reason_of(seen)
-        ended = Ended(reason, code, time.monotonic() - stay.started, stay.output.tail)
-        if recorder:
-            recorder.finish(ended)
+        disk = stay.disk.measured if reason == "disk" else None
+        ended = Ended(reason, code, time.monotonic() - stay.started, stay.output.tail, disk)
+        self._record(stay, ended)
         return ended
+
+    def _record(self, stay: Stay, ended: Ended) -> None:
+        """Write down how the command ended."""
+        facts = ended.facts(self.limits)
+        if stay.recorder:
+            stay.job.ledger.at_end(**facts)
+            stay.recorder.finish(ended)
+        else:
+            stay.job.ledger.write("end", **facts)
+        if ended.reason == "memory" and ended.code == 0:  # which is no fault of the agent's
+            stay.output.remark(
+                "a program was killed when the agent used more memory than its"
+                f" {words_of(self.limits.memory)} (--mlr-limits memory=); the agent went on"
+            )
 
     def remove(self, stay: Stay) -> None:
         """Remove all that the command had in the engine; what cannot be is tried again later."""

@@ -66,11 +66,25 @@ def _size(value: str, least: int, word: str) -> int:
     return size
 
 
-def words_of(size: float) -> str:
+def words_of(size: float, digits: int = 1) -> str:
     """Return bytes in words, as ``1.5 GiB``."""
+    size, unit = _in_units(size)
+    return f"{size:.0f} {unit}" if size == int(size) else f"{size:.{digits}f} {unit}"
+
+
+def words_apart(more: int, less: int) -> tuple[str, str]:
+    """Return two sizes in words, as exactly as it takes to tell one from the other."""
+    (larger, unit), (smaller, other) = _in_units(more), _in_units(less)
+    digits = 1
+    while unit == other and digits < 15 and round(larger, digits) == round(smaller, digits):
+        digits += 1
+    return words_of(more, digits), words_of(less, digits)
+
+
+def _in_units(size: float) -> tuple[float, str]:
     unit = "bytes"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
         if size < 1024:
             break
         size, unit = size / 1024, larger
-    return f"{size:.0f} {unit}" if size == int(size) else f"{size:.1f} {unit}"
+    return size, unit

@@ -17,6 +17,7 @@ from pytest_mlrbench.errors import SystemFault
 from pytest_mlrbench.sandbox.base import Ended, Job, Limits, Reason
 from pytest_mlrbench.sandbox.local_limits import passed
 from pytest_mlrbench.sandbox.output import Output
+from pytest_mlrbench.sandbox.workspace_watch import ENDLESS, size_of
 
 #: The variable that marks every process of a case; also how leftovers are found again.
 MARK = "MLR_WORKSPACE"
@@ -59,7 +60,7 @@ class LocalSandbox:
             )
         except OSError as error:
             raise SystemFault("start", f"the agent could not be started: {error}.") from None
-        ledger.write("end", reason=ended.reason, code=ended.code, seconds=round(ended.seconds, 3))
+        ledger.write("end", **ended.facts(self.limits))
         return ended
 
 
@@ -103,7 +104,7 @@ async def run_process(
         os.close(writing)  # so that the pipe ends with the last process that holds it
         os.close(failed)
     try:
-        reason = await _first(
+        reason, size = await _first(
             process.wait(), passed(process.pid, workspace, limits) if limits else None, seconds
         )
     finally:
@@ -117,19 +118,28 @@ async def run_process(
         raise OSError(why)
     if copying.done() and (error := copying.exception()):
         raise SystemFault("host_disk", f"the agent's output could not be kept: {error}.")
-    return Ended(reason, code, time.monotonic() - start, output.tail)
+    disk = None
+    if reason == "disk":  # it went on writing until it was ended
+        size = max(size, await asyncio.to_thread(size_of, [workspace]))
+        disk = size if size < ENDLESS else None
+    return Ended(reason, code, time.monotonic() - start, output.tail, disk)
 
 
-async def _first(exit: Awaitable[int], passing: Awaitable[Reason] | None, seconds: float) -> Reason:
-    """Return what comes first: the exit, a limit that is passed, or the end of the time."""
+async def _first(
+    exit: Awaitable[int], passing: Awaitable[tuple[Reason, int]] | None, seconds: float
+) -> tuple[Reason, int]:
+    """Return what comes first: the exit, a limit that is passed, or the end of the time.
+
+    The number beside it is as in :func:`~pytest_mlrbench.sandbox.local_limits.passed`.
+    """
     ending = asyncio.ensure_future(exit)
     watching = asyncio.ensure_future(passing) if passing else None
     waited = {future for future in (ending, watching) if future}
     try:
         await asyncio.wait(waited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if ending.done():
-            return "exit"
-        return watching.result() if watching and watching.done() else "timeout"
+            return "exit", 0
+        return watching.result() if watching and watching.done() else ("timeout", 0)
     finally:
         for future in waited:
             future.cancel()

@@ -14,17 +14,20 @@ PACE = 0.5
 _RARELY = 10
 
 
-async def passed(process: int, workspace: Path, limits: Limits) -> Reason:
-    """Wait until *process* and its descendants pass one of *limits*, and return which.
+async def passed(process: int, workspace: Path, limits: Limits) -> tuple[Reason, int]:
+    """Wait until *process* and its descendants pass one of *limits*; return which.
 
+    The number beside it is that of the bytes in *workspace*, 0 if they were not what was too much.
     Memory is the sum of what is resident, so pages that processes share count more than once.
     """
     look = 0
     while True:
         if reason := await asyncio.to_thread(_passed_by, process, limits):
-            return reason
-        if look % _RARELY == 0 and await asyncio.to_thread(size_of, [workspace]) > limits.disk:
-            return "disk"
+            return reason, 0
+        if look % _RARELY == 0:
+            size = await asyncio.to_thread(size_of, [workspace])
+            if size > limits.disk:
+                return "disk", size
         look += 1
         await asyncio.sleep(PACE)
 

@@ -19,6 +19,7 @@ class Output:
         self.limit = limit
         self.total = 0
         self._tail = b""
+        self._remarks: list[str] = []
         self._file: BinaryIO = log.open("wb", buffering=0)
 
     def feed(self, piece: bytes) -> None:
@@ -40,8 +41,12 @@ class Output:
         """The end of the output; what is no text in it is replaced."""
         return self._tail.decode("utf-8", "replace")
 
+    def remark(self, words: str) -> None:
+        """Have the file end with a line of ours, whatever its limit."""
+        self._remarks.append(words)
+
     def close(self) -> None:
-        """Say in the file how much is missing.
+        """Say in the file how much is missing, and what was remarked.
 
         :raises OSError: it cannot be written.
         """
@@ -50,4 +55,6 @@ class Output:
         with self._file:
             if self.total > self.limit:
                 lost = self.total - self.limit
-                self._write(f"\n[{lost} more bytes of output were not kept]\n".encode())
+                self._remarks.insert(0, f"{lost} more bytes of output were not kept")
+            for remark in self._remarks:
+                self._write(f"\n[{remark}]\n".encode())

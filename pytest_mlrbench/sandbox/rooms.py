@@ -79,6 +79,11 @@ class Rooms:
         """Whether a stage of the run has its commands run *where*."""
         return any(self.place(stage) == where for stage in self.stages)
 
+    def asks_models(self, stage: str) -> bool:
+        """Whether commands in *stage* may ask models by themselves, with keys of the user."""
+        where = self.place(stage)
+        return bool(where and self._policy(where) and self._providers)
+
     @property
     def lends(self) -> bool:
         """Whether there are stages whose cases are lent a GPU."""

@@ -22,6 +22,8 @@ from pytest_mlrbench.sandbox.cgroup import ControlGroup
 PAUSE, SHARE = 1.0, 0.1
 #: Seconds between two looks, at most.
 LONGEST = 5.0
+#: As a size: more than any limit, and not to be stated, as nobody has counted it.
+ENDLESS = sys.maxsize
 #: Free bytes on the disk below which the machine counts as full.
 RESERVE = 64 * 2**20
 
@@ -38,6 +40,7 @@ class WorkspaceWatch:
         self.limit = limit
         #: Bytes at the last look.
         self.size = 0
+        self._most = 0
         #: Of the processes that write to the folders; null while there are none.
         self.group: ControlGroup | None = None
         self._devices = {folder.stat().st_dev for folder in folders}
@@ -50,9 +53,14 @@ class WorkspaceWatch:
         """Whether more than the limit was there at the last look."""
         return self.size > self.limit
 
+    @property
+    def measured(self) -> int | None:
+        """The most bytes at any look; null where they could not be counted."""
+        return self._most if self._most < ENDLESS else None
+
     def look(self) -> bool:
         """Look now, and return whether there is more than the limit."""
-        self.size = size_of(self.folders)
+        self._note(size_of(self.folders))
         return self.is_over
 
     def check_disk(self) -> None:
@@ -68,12 +76,16 @@ class WorkspaceWatch:
         """Look no more."""
         self._closed.set()
 
+    def _note(self, size: int) -> None:
+        self.size = size
+        self._most = max(self._most, size)
+
     def _watch(self) -> None:
         while not self._closed.is_set():
             start = time.monotonic()
             # Files may be removed and go on growing: while they are open they take their place.
             hidden = self.group.hidden_bytes(self._devices) if self.group else 0
-            self.size = size_of(self.folders, self._closed) + hidden
+            self._note(size_of(self.folders, self._closed) + hidden)
             if self.is_over:
                 self._wake()
             pause = max(PAUSE, (time.monotonic() - start) / SHARE)
@@ -95,7 +107,7 @@ def size_of(folders: Sequence[Path], closed: threading.Event | None = None) -> i
                     total += _size(entry, counted, waiting)
         except OSError as error:  # gone since, or closed to us
             if error.errno == errno.ENAMETOOLONG:  # nobody works so deep but to hide something
-                return sys.maxsize
+                return ENDLESS
     return total
 
 
