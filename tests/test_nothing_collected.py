@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 OWN = "def test_own():\n    pass\n"
 OPTION = "def pytest_addoption(parser):\n    parser.addoption('--flavour')\n"
-workers = pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["serial", "workers"])
+workers = pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.slow)], ids=["serial", "workers"]
+)
 
 
 REMEDY = " These paths, perhaps from addopts, have none of our tests: add test_mlr_experiment.py."

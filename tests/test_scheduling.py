@@ -167,6 +167,7 @@ def test_a_case_in_hand_is_the_only_one_a_worker_has(bench: Bench) -> None:
     assert ["a"] in by_worker.values()
 
 
+@pytest.mark.slow
 def test_the_longest_are_first_once_their_times_are_known(bench: Bench) -> None:
     tasks = {f"b{n}": "0.05" for n in range(4)} | {"a1": "0.5", "a2": "0.7"}
     bench.tasks(tasks)
@@ -248,12 +249,11 @@ def test_only_what_failed(bench: Bench) -> None:
 def test_shuffled(bench: Bench, seed: int) -> None:
     pytest.importorskip("pytest_randomly")
     bench.tasks(short(8))
-    bench.run(
-        "-n", "2", f"-prandomly_seed={seed}" if False else f"--randomly-seed={seed}", shuffled=True
-    )
+    bench.run("-n", "2", f"--randomly-seed={seed}", shuffled=True)
     bench.assert_once(list(short(8)))
 
 
+@pytest.mark.slow
 def test_shuffled_by_a_plugin_of_ones_own(bench: Bench) -> None:
     """Whatever the order, the idle slot stays out of it."""
     seeds = random.Random(3)
