@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from pytest_mlrbench.suites.choice import Choice
 
 
+#: Options that take no value.
+FLAGS = frozenset(
+    {"--mlr-estimate", "--mlr-no-preflight", *(f"--mlr-{n}" for n, k, _ in BOTH if k == "bool")}
+)
+
+
 @dataclass(frozen=True)
 class LiveOptions:
     """What was said of models that are asked while the run goes on, and of their price."""
@@ -56,6 +62,8 @@ class Options:
     json: Path | None
     #: Option → the folder it was written in (the ini file's, or where pytest was started).
     bases: dict[str, Path]
+    #: Names of those that were neither typed nor written.
+    unsaid: frozenset[str]
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -149,16 +157,19 @@ def read_options(config: pytest.Config) -> Options:
             record=under(start, config.getoption("mlr_record")),
             replay=under(start, config.getoption("mlr_replay_calls")),
         ),
-        sandbox=_sandbox(values, bases),
+        sandbox=_sandbox(values, bases, config),
         estimate=config.getoption("mlr_estimate"),
         resume=config.getoption("mlr_resume") or "",
         rerun=config.getoption("mlr_rerun") or "",
         json=under(start, json_file),
         bases=bases,
+        unsaid=frozenset(name for name, value in values.items() if not value),
     )
 
 
-def _sandbox(values: dict[str, Any], bases: dict[str, Path]) -> SandboxOptions:
+def _sandbox(
+    values: dict[str, Any], bases: dict[str, Path], config: pytest.Config
+) -> SandboxOptions:
     from pytest_mlrbench.sandbox.options import SandboxOptions, data_folders
 
     return SandboxOptions(
@@ -170,6 +181,7 @@ def _sandbox(values: dict[str, Any], bases: dict[str, Path]) -> SandboxOptions:
         allow_host=values["allow_host"],
         limits=tuple(values["limits"]),
         agent_max_cost=above(0, "agent-max-cost", values["agent_max_cost"]),
+        typed=frozenset(name for name in values if config.getoption(f"mlr_{name}") is not None),
     )
 
 

@@ -6,13 +6,15 @@ library; without ``--mlr-stage`` it does nothing.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from pytest_mlrbench.options import add_options
+from pytest_mlrbench.options import FLAGS, add_options
 from pytest_mlrbench.resources import shipped
 from pytest_mlrbench.stub.fixture import mlr_stub_provider
 from pytest_mlrbench.suites.stages import STAGES
@@ -35,6 +37,7 @@ def pytest_load_initial_conftests(
     """Run the shipped tests where no path says otherwise, and accept their ids in short form."""
     if getattr(early_config.known_args_namespace, "mlr_stage", None) is None:
         return
+    _check_values(early_config)
     # argparse would take a path behind the bare option for its value; the id of a run is one.
     while "--mlr-resume" in args:
         at = args.index("--mlr-resume")
@@ -58,6 +61,29 @@ def pytest_load_initial_conftests(
     if not has_path and not getattr(known, "pyargs", False):
         # In front, since an option at the end may take a value that is not required.
         args.insert(0, str(benchmarks))
+
+
+def _check_values(config: pytest.Config) -> None:
+    """Refuse a value by which pytest was misled when it chose its ini file and root folder.
+
+    It does so before it knows our options, and takes what is behind a space for a path of tests.
+    """
+    start = config.invocation_params.dir
+    typed = config.invocation_params.args
+    if any(re.match(r"--config-file\b|-c", word) for word in typed):
+        return
+    for option, value in pairwise(typed):
+        if not option.startswith("--mlr-") or "=" in option or option in FLAGS:
+            continue
+        path = Path(os.path.normpath(start / value))
+        inside = path == start or (
+            path.is_relative_to(start) and not config.rootpath.is_relative_to(path)
+        )
+        if path.exists() and not inside:
+            raise pytest.UsageError(
+                f"write {option}={value}: behind a space, pytest takes {value} for a path of tests,"
+                " and looks for its ini file and root folder there."
+            )
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -21,6 +21,9 @@ from builders import lay
 from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.result import CaseResult
 from pytest_mlrbench.suites.loading import load_suite
+
+if TYPE_CHECKING:
+    from conftest import Repository
 
 TASKS = tuple(task.id for task in load_suite("mini").tasks)
 #: Plugins that child sessions need not load, or that would shuffle them.
@@ -345,6 +348,30 @@ def test_another_agent(bench: Bench) -> None:
     bench.run("--mlr-limit=3")
     changed(bench, "the agent changed", "--mlr-agent=cmd:sh -e agent.sh")
     assert_agent_again(bench)
+
+
+@pytest.mark.parametrize(
+    ("option", "was", "default"),
+    [
+        ("agent", "cmd:sh agent.sh", "reference"),
+        ("judge", "mine=checklist", "checklist"),
+    ],
+)
+def test_a_run_does_not_go_on_by_a_default_it_did_not_begin_with(
+    repo: Repository, option: str, was: str, default: str
+) -> None:
+    """Whoever forgot the agent would have another's results put aside, and end green."""
+    repo.lay({"agent.sh": "echo '# An idea' > idea.md"})
+    given = ("--mlr-stage=idea", "--mlr-limit=1", "--mlr-threshold=overall>=1")
+    repo.run(*given, f"--mlr-{option}={was}").assert_outcomes(passed=1)
+    before = repo.runs[0].path.joinpath("run.json").read_text()
+    result = repo.run(*given, "--mlr-resume")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(
+        [f"ERROR: run * has {option} '{was}', * would have '{default}': say which with *"]
+    )
+    assert repo.runs[0].path.joinpath("run.json").read_text() == before
+    repo.run(*given, "--mlr-resume", f"--mlr-{option}={default}").assert_outcomes(passed=1)
 
 
 def test_another_judge(bench: Bench) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -135,6 +136,40 @@ def test_the_markers_of_the_stages_are_listed(repo: Repository) -> None:
 
 
 # What is selected
+
+
+@pytest.mark.parametrize("option", ["--mlr-out", "--mlr-json", "--mlr-tasks-dir", "--mlr-data"])
+def test_the_value_of_an_option_does_not_lead_pytest_elsewhere(
+    repo: Repository, option: str, tmp_path: Path
+) -> None:
+    """Its ini file would not be read, with the thresholds in it."""
+    repo.lay({"pytest.ini": "[pytest]\nmlr_threshold = overall>=9.9\n"})
+    (tmp_path / "there").touch()
+    value = os.path.relpath(tmp_path / "there", repo.path)
+    told = f"ERROR: write {option}={value}: behind a space, pytest takes {value} for a path*"
+    result = repo.measure(option, value)
+    result.stderr.fnmatch_lines([told])
+    assert result.ret == 4
+    assert not repo.runs
+    assert not (tmp_path / ".mlrbench").exists()
+
+
+@pytest.mark.parametrize("lead", [[], ["-cpytest.ini"]], ids=["below", "said"])
+def test_values_that_do_not_lead_elsewhere_may_stand_behind_a_space(
+    repo: Repository, lead: list[str], tmp_path: Path
+) -> None:
+    repo.lay({"pytest.ini": "[pytest]\nmlr_threshold = overall>=9.9\n"})
+    out = tmp_path if lead else repo.path / "runs"
+    out.mkdir(exist_ok=True)
+    repo.measure(*lead, "--mlr-estimate", "--mlr-out", str(out)).assert_outcomes()
+    repo.measure(*lead, "--mlr-out", str(out)).assert_outcomes(failed=10)
+    assert len(list(out.glob("*/run.json"))) == 1
+
+
+def test_a_folder_with_an_ini_file_of_its_own_is_not_taken_for_the_root(repo: Repository) -> None:
+    repo.lay({"data/pytest.ini": "[pytest]\n"})
+    result = repo.measure("--mlr-data", "data")
+    result.stderr.fnmatch_lines(["ERROR: write --mlr-data=data: *"])
 
 
 def test_a_keyword_selects_cases_by_their_task(repo: Repository) -> None:

@@ -85,16 +85,9 @@ class RunRecord(Record):
         :raises InputError: the run is one of another suite.
         """
         options = plan.options
-        if earlier and earlier.suite.name != plan.suite.name:
-            raise InputError(
-                f"run {run_id} is of suite {earlier.suite.name!r}, not {plan.suite.name!r}:"
-                " resume it with the same suite, or leave out --mlr-resume."
-            )
-        if earlier and earlier.replayed != plan.live.replays:
-            raise InputError(
-                f"run {run_id} {'was' if earlier.replayed else 'was not'} answered from a"
-                " recording, and a run is either as a whole: leave out --mlr-resume."
-            )
+        judges = {judge.id: judge.spec for judge in plan.judges}
+        if earlier:
+            _check_goes_on(earlier, plan, judges)
         stages = {*plan.stages, *(earlier.stages if earlier else ())}
         rubrics = {stage: plan.rubrics[stage].digest for stage in plan.stages}
         session = Session(
@@ -116,7 +109,7 @@ class RunRecord(Record):
             repeats=max(options.repeats, earlier.repeats if earlier else 1),
             agent=options.agent,
             agent_version=options.agent_version,
-            judges={judge.id: judge.spec for judge in plan.judges},
+            judges=judges,
             kin=dict(plan.kin),
             coder=options.coder,
             search=options.search,
@@ -133,3 +126,33 @@ class RunRecord(Record):
             },
             sessions=(*(earlier.sessions if earlier else ()), session),
         )
+
+
+def _check_goes_on(earlier: RunRecord, plan: Plan, judges: dict[str, str]) -> None:
+    """Refuse to go on with a run as something that it is not."""
+    options = plan.options
+    if earlier.suite.name != plan.suite.name:
+        raise InputError(
+            f"run {earlier.run} is of suite {earlier.suite.name!r}, not {plan.suite.name!r}:"
+            " resume it with the same suite, or leave out --mlr-resume."
+        )
+    if earlier.replayed != plan.live.replays:
+        raise InputError(
+            f"run {earlier.run} {'was' if earlier.replayed else 'was not'} answered from a"
+            " recording, and a run is either as a whole: leave out --mlr-resume."
+        )
+    # Whoever names others wants them; the default is what stands there where they are forgotten.
+    for option, now, then in (
+        ("agent", options.agent, earlier.agent),
+        ("judge", _panel(judges), _panel(earlier.judges)),
+    ):
+        if option in options.unsaid and now != then:
+            raise InputError(
+                f"run {earlier.run} has {option} {then!r}, and this session names none, so that it"
+                f" would have {now!r}: say which with --mlr-{option}."
+            )
+
+
+def _panel(judges: dict[str, str]) -> str:
+    said = (spec if id == spec else f"{id}={spec}" for id, spec in judges.items())
+    return ", ".join(said) or "fixture"
