@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pytest_mlrbench.sandbox import events, ledger, shadow
 from pytest_mlrbench.sandbox.base import Ended, Job
 from pytest_mlrbench.sandbox.ledger import Ledger
+from pytest_mlrbench.sandbox.overlaps import Recent
 from pytest_mlrbench.sandbox.recorder import Recorder
 
 MAIN = 9
@@ -437,6 +438,277 @@ def test_what_an_agent_locks_or_buries_is_looked_at(case: Case) -> None:
     assert len(found[-1]["unrecorded"]) == 1
     # Python would remove it by recursion.
     subprocess.run(["rm", "-rf", case.workspace / "deep"], check=True)
+
+
+# Calls whose order is not known
+
+HERE = "AT_FDCWD</workspace>"
+AT = 'linkat(AT_FDCWD</workspace>, "evil", AT_FDCWD</workspace>, "hard", 0)'
+SWAP = f'renameat2({HERE}, "result", {HERE}, "evil", RENAME_EXCHANGE)'
+
+
+def opened(name: str, flags: str) -> str:
+    return f'openat({HERE}, "{name}", {flags}, 0600) = 3</workspace/{name}>'
+
+
+def side_by_side(case: Case, first: str, second: str) -> dict[str, Any]:
+    """Have two tasks make calls that overlap; return the end, with what is said to be unsure.
+
+    Task 9 has written *result* and *other*, 20 *evil* and 21 *late*; *dir* and *link* are folders.
+    """
+    for name, task in {"result": 9, "other": 9, "dir/result": 9, "evil": 20, "late": 21}.items():
+        if task != MAIN:
+            case.fork(task)
+        case.write(name, task)
+    case.trace('symlink("dir", "link") = 0')
+    (case.workspace / "link").symlink_to("dir")
+    begun, _, result = first.rpartition(") = ")
+    name = begun.partition("(")[0]
+    case.trace(
+        f"20 2.5 {begun} <unfinished ...>\n21 2.6 {second}\n20 2.7 <... {name} resumed>) = {result}"
+    )
+    found = case.end()
+    unsure = {event["path"] for event in of(found, "file") if event["unsure"]}
+    assert unsure <= set(found[-1]["unrecorded"])
+    return {**found[-1], "unsure": unsure}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "unsure"),
+    [
+        ('rename("evil", "result") = 0', 'rename("late", "result") = 0', {"result"}),
+        ('rename("evil", "result") = 0', 'rename("result", "late") = 0', {"result", "late"}),
+        (f"{SWAP} = 0", opened("result", "O_WRONLY"), {"result", "evil"}),
+        (opened("evil", "O_RDWR|O_APPEND"), f"{SWAP} = 0", {"result", "evil"}),
+        (f"{SWAP} = 0", 'truncate("result", 0) = 0', {"result", "evil"}),
+        ('rename("evil", "result") = 0', 'unlink("result") = 0', {"result"}),
+        ('unlink("result") = 0', 'link("late", "result") = 0', {"late"}),  # the other has no writer
+        (f"{SWAP} = 0", f"{AT} = 0", {"result", "evil"}),
+        (opened("result", "O_WRONLY|O_TRUNC"), 'creat("result", 0600) = 3</workspace/result>', ()),
+    ],
+)
+def test_a_file_whose_last_writer_is_not_known_for_certain_is_a_finding(
+    case: Case, first: str, second: str, unsure: set[str]
+) -> None:
+    end = side_by_side(case, first, second)
+    assert end["unsure"] == set(unsure or {"result"})
+    assert end["unclear"] == 0
+
+
+def test_all_that_lies_in_folders_can_be_unsure(case: Case) -> None:
+    for task, name in ((20, "d/deep/a"), (21, "e/deep/a")):
+        case.fork(task)
+        case.write(name, task)
+    swap = f'renameat2({HERE}, "d", {HERE}, "e", RENAME_EXCHANGE'
+    case.trace(f"20 2.5 {swap} <unfinished ...>\n{swap}) = 0\n20 2.6 <... renameat2 resumed>) = 0")
+    assert case.end()[-1]["unrecorded"] == ["d/deep/a", "e/deep/a"]
+
+
+@pytest.mark.parametrize("further", ["c", "d/c"])
+def test_what_is_unsure_stays_so_under_its_further_names(case: Case, further: str) -> None:
+    """The first call may have been made before any of those that are told before it."""
+    for task, name in ((20, "a"), (21, "e")):
+        case.fork(task)
+        case.write(name, task)
+    case.trace(
+        f"""
+        21 2.4 renameat2({HERE}, "a", {HERE}, "e", RENAME_EXCHANGE <unfinished ...>
+        20 2.5 rename("a", "b") = 0
+        20 2.5 rename("b", "{further}") = 0
+        21 2.6 <... renameat2 resumed>) = 0
+        """
+    )
+    for old, new in (("a", "x"), ("e", further), ("x", "e")):
+        (case.workspace / new).parent.mkdir(exist_ok=True)
+        (case.workspace / old).rename(case.workspace / new)
+    case.write("e")
+    case.trace('unlink("a") = 0')
+    found = case.end()
+    assert found[-1]["unrecorded"] == [further]
+    assert {event["path"]: event["unsure"] for event in of(found, "file")} == {
+        further: True,
+        "e": False,
+    }
+
+
+@pytest.mark.parametrize("threads", [False, True], ids=["processes", "threads"])
+def test_threads_of_one_process_can_be_at_odds(case: Case, threads: bool) -> None:
+    """Which content lies where is not known, though one process has done all of it."""
+    flags = "CLONE_VM|CLONE_THREAD" if threads else "SIGCHLD"
+    case.trace(f"clone(child_stack=NULL, flags={flags}) = 30")
+    for name, task in (("a", MAIN), ("b", 30)):
+        case.write(name, task)
+    case.trace(
+        """
+        30 2.5 rename("a", "c" <unfinished ...>
+        rename("b", "c") = 0
+        30 2.6 <... rename resumed>) = 0
+        """
+    )
+    (case.workspace / "a").unlink()
+    (case.workspace / "b").rename(case.workspace / "c")
+    assert case.end()[-1]["unrecorded"] == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ('rename("dir", "folder") = 0', 'rename("late", "dir/result") = 0'),
+        ('rename("late", "link/result") = 0', 'unlink("link") = 0'),
+        ('link("link/result", "new") = 0', 'rename("late", "link") = 0'),
+        ('symlink("elsewhere", "link") = 0', 'rename("late", "link/result") = 0'),
+        (f'linkat({HERE}, "link/result", {HERE}, "new", 0) = 0', 'symlink("x", "link") = 0'),
+        (opened("dir/result", "O_WRONLY"), 'rename("dir", "folder") = 0'),
+        ('chdir("dir") = 0', 'rename("dir", "folder") = 0'),
+    ],
+)
+def test_a_way_that_changes_under_a_call_makes_it_unclear(
+    case: Case, first: str, second: str
+) -> None:
+    assert side_by_side(case, first, second)["unclear"] == 1
+
+
+def test_a_working_directory_that_changes_under_a_call_makes_it_unclear(case: Case) -> None:
+    case.trace("clone(child_stack=0x7f, flags=CLONE_VM|CLONE_THREAD|CLONE_FS) = 30")
+    case.write("d/a")
+    case.trace('30 2.5 chdir("d" <unfinished ...>\nunlink("/workspace/x") = 0')
+    assert case.recorder._events.unclear == 0
+    case.trace('rename("a", "b") = 0\n30 2.6 <... chdir resumed>) = 0')
+    assert case.end()[-1]["unclear"] == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ('rename("evil", "e") = 0', 'rename("late", "l") = 0'),
+        ('rename("evil", "dir/e") = 0', 'rename("late", "link/l") = 0'),
+        ('rename("evil", "result") = -1 ENOENT (No such file)', 'rename("late", "result") = 0'),
+        ('rename("evil", "result") = 0', 'rename("late", "result") = -1 EPERM (Not permitted)'),
+        (opened("result", "O_WRONLY|O_CREAT|O_APPEND"), opened("result", "O_WRONLY|O_APPEND")),
+        (opened("evil", "O_WRONLY|O_TRUNC"), opened("late", "O_WRONLY|O_TRUNC")),
+        (opened("link", "O_RDONLY"), 'rename("late", "link") = 0'),
+        (f'unlinkat({HERE}, "dir", AT_REMOVEDIR) = 0', 'rename("late", "dir/l") = 0'),
+        ('connect(3, {sa_family=AF_UNIX, sun_path="result"}, 4) = 0', 'unlink("result") = 0'),
+        ("vfork() = 40", 'rename("late", "result") = 0'),
+    ],
+)
+def test_what_goes_on_beside_something_else_is_no_finding(
+    case: Case, first: str, second: str
+) -> None:
+    end = side_by_side(case, first, second)
+    assert end["unsure"] == set()
+    assert end["unclear"] == 0
+
+
+def test_threads_that_write_one_file_are_its_one_writer(case: Case) -> None:
+    case.trace("clone(child_stack=0x7f, flags=CLONE_VM|CLONE_THREAD|CLONE_FS) = 30")
+    both = opened("a", "O_WRONLY|O_CREAT|O_TRUNC")
+    begun, _, result = both.rpartition(") = ")
+    case.trace(f"30 2.5 {begun} <unfinished ...>\n{both}\n30 2.6 <... openat resumed>) = {result}")
+    case.put("a")
+    assert case.end()[-1]["unrecorded"] == []
+
+
+def test_what_one_does_after_another_is_in_order(case: Case) -> None:
+    """Though a third is in a call all the time, and strace splits the lines of all of them."""
+    case.fork(20)
+    case.fork(21)
+    case.write("a", 20)
+    case.trace(
+        """
+        vfork( <unfinished ...>
+        20 2.5 rename("a", "b" <unfinished ...>
+        20 2.5 <... rename resumed>) = 0
+        21 2.6 rename("b", "c" <unfinished ...>
+        21 2.6 <... rename resumed>) = 0
+        <... vfork resumed>) = 22
+        """
+    )
+    (case.workspace / "a").rename(case.workspace / "c")
+    found = case.end()
+    assert (found[-1]["unrecorded"], found[-1]["unclear"]) == ([], 0)
+
+
+def test_modules_that_two_processes_compile_at_once_are_no_finding(case: Case) -> None:
+    for task in (20, 21):
+        case.fork(task)
+        case.write(f"d/__pycache__/m.pyc.{task}", task)
+    case.trace(
+        """
+        20 2.5 rename("d/__pycache__/m.pyc.20", "d/__pycache__/m.pyc" <unfinished ...>
+        21 2.5 rename("d/__pycache__/m.pyc.21", "d/__pycache__/m.pyc") = 0
+        20 2.6 <... rename resumed>) = 0
+        """
+    )
+    folder = case.workspace / "d/__pycache__"
+    for task in (20, 21):
+        (folder / f"m.pyc.{task}").rename(folder / "m.pyc")
+    found = case.end()
+    assert [event["unsure"] for event in of(found, "file")] == [True]
+    assert found[-1]["unrecorded"] == []
+
+
+def test_a_lock_that_two_processes_open_at_once_is_no_finding(case: Case) -> None:
+    case.fork(20)
+    lock = opened("lock", "O_RDWR|O_CREAT|O_TRUNC")
+    begun, _, result = lock.rpartition(") = ")
+    case.trace(f"20 2.5 {begun} <unfinished ...>\n{lock}\n20 2.6 <... openat resumed>) = {result}")
+    case.put("lock", "")
+    found = case.end()
+    assert [event["unsure"] for event in of(found, "file")] == [True]
+    assert found[-1]["unrecorded"] == []
+
+
+def test_a_file_that_is_made_anew_is_certain_again(case: Case) -> None:
+    for task, name in ((20, "a"), (21, "b")):
+        case.fork(task)
+        case.write(name, task, content=None)
+    case.trace(
+        """
+        20 2.5 rename("a", "c" <unfinished ...>
+        21 2.5 rename("b", "c") = 0
+        20 2.6 <... rename resumed>) = 0
+        """
+    )
+    case.write("c")
+    case.write("d")
+    assert case.recorder._shadow.names(b"/workspace")[b"c"].unsure
+    case.trace('rename("d", "c") = 0')
+    (case.workspace / "d").rename(case.workspace / "c")
+    found = case.end()
+    assert found[-1]["unrecorded"] == []
+    assert [event["unsure"] for event in of(found, "file")] == [False]
+
+
+def test_a_thread_that_is_seen_before_its_birth_is_at_odds_too(case: Case) -> None:
+    for name in ("a", "b"):
+        case.write(name, content=None)
+    case.trace(
+        """
+        clone(child_stack=0x7f, flags=CLONE_VM|CLONE_THREAD <unfinished ...>
+        30 2.1 rename("a", "c" <unfinished ...>
+        20 2.1 rename("b", "c") = 0
+        30 2.2 <... rename resumed>) = 0
+        <... clone resumed>) = 30
+        clone(child_stack=NULL, flags=SIGCHLD) = 20
+        """
+    )
+    case.put("c")
+    assert case.end()[-1]["unrecorded"] == ["c"]
+
+
+def test_a_call_during_which_too_much_happens_is_unclear(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(case.recorder._events, "recent", Recent(kept=3))
+    case.fork(20)
+    case.write("a", 20)
+    for number, unclear in ((1, 0), (2, 0), (3, 1)):
+        case.trace('20 2.5 rename("a", "b" <unfinished ...>')
+        for index in range(number):
+            case.write(f"f{number}{index}")
+        case.trace("20 2.6 <... rename resumed>) = 0")
+        assert case.recorder._events.unclear == unclear
 
 
 NAME = st.sampled_from(["a", "b", "d/a", "d/e/b", "d", "d/e", "f"])

@@ -12,6 +12,7 @@ import platform
 import signal
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,6 +58,7 @@ class Seen:
     ended: Ended
     said: str
     events: list[dict[str, Any]]
+    workspace: Path
 
     def of(self, kind: str, **fields: Any) -> list[dict[str, Any]]:
         return [
@@ -77,12 +79,13 @@ class Seen:
         return bool(end["whole"]) and not end["unrecorded"] and end["unclear"] == 0
 
 
-def attack(boxes: Bench, program: str, **inputs: str) -> Seen:
+def attack(boxes: Bench, program: str, sandbox: DockerSandbox | None = None, **inputs: str) -> Seen:
     job = boxes.job("", command=["python3", "-c", TOOLS + program])
     for name, content in inputs.items():
         (job.workspace / name).write_text(content)
-    ended = boxes.run(job)
-    return Seen(ended, job.log.read_text("utf-8", "replace"), list(ledger.read(job.ledger.path)))
+    ended = boxes.run(job, sandbox)
+    said, events = job.log.read_text("utf-8", "replace"), list(ledger.read(job.ledger.path))
+    return Seen(ended, said, events, job.workspace)
 
 
 @pytest.mark.parametrize(
@@ -378,6 +381,82 @@ in_child(replace)
         != seen.of("write", path="/workspace/a/results")[0]["proc"]
     )
     assert seen.is_sound
+
+
+@pytest.mark.parametrize("tasks", ["threads", "processes"])
+def test_calls_whose_order_is_not_known_do_not_put_a_file_down_to_an_earlier_writer(
+    boxes: Bench, tasks: str
+) -> None:
+    """Of two exchanges at once, the order decides where what was typed lies afterwards."""
+    seen = attack(
+        boxes,
+        f"TASKS = {tasks!r}"
+        """
+import mmap
+for n in range(60):
+    put(f"result{n}", "honest"); put(f"other{n}", "honest")
+def swap(me, one, two):
+    for n in range(60):
+        ready[me] = n + 1
+        while ready[1 - me] < n + 1:
+            pass
+        call(316, -100, f"{one}{n}".encode(), -100, f"{two}{n}".encode(), 2)
+def both():
+    for n in range(60):
+        put(f"typed{n}", "typed")
+    if TASKS == "threads":
+        thread = threading.Thread(target=swap, args=(0, "result", "typed"))
+        thread.start(); swap(1, "typed", "other"); thread.join()
+    elif child := os.fork():
+        swap(1, "typed", "other"); os.waitpid(child, 0)
+    else:
+        swap(0, "result", "typed")
+ready = mmap.mmap(-1, 4096)
+sys.setswitchinterval(1e-5)
+in_child(both)
+""",
+        boxes.sandbox(cpus=None),
+    )
+    files = seen.of("file")
+    assert len(files) == 180
+    honest = min(file["writers"][-1] for file in files)
+    for file in files:
+        was_typed = (seen.workspace / file["path"]).read_text() == "typed"
+        assert file["unsure"] or (file["writers"][-1] != honest) == was_typed, file
+    assert seen.end["unrecorded"] == [file["path"] for file in files if file["unsure"]]
+    # Where they take turns, as Python's threads do, they may never both be in a call at once.
+    assert seen.end["unrecorded"] or tasks == "threads" or os.cpu_count() == 1
+    assert seen.end["unclear"] == 0
+
+
+def test_programs_that_do_many_things_at_once_leave_a_sound_ledger(boxes: Bench) -> None:
+    """They write files of their own beside each other, under a lock, and one log together."""
+    seen = attack(
+        boxes,
+        """
+from concurrent.futures import ThreadPoolExecutor
+def work(number):
+    put(f"{number}.part", "1"); os.replace(f"{number}.part", f"{number}.out")
+    os.symlink(f"{number}.out", f"{number}.link")
+    with open("lock", "w"), open("log", "a") as log:
+        log.write("1")
+    if number % 2:
+        os.unlink(f"{number}.out"); os.unlink(f"{number}.link")
+def many(first):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(first, first + 60)))
+children = []
+for first in (0, 60, 120):
+    if (child := os.fork()) == 0:
+        many(first); os._exit(0)
+    children.append(child)
+for child in children:
+    os.waitpid(child, 0)
+print(len(os.listdir(".")))
+""",
+    )
+    assert seen.said == "182\n"
+    assert seen.is_sound, [*seen.of("unclear"), seen.end]
 
 
 def test_a_thread_that_executes_another_program_stays_the_same_process(boxes: Bench) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from pytest_mlrbench.sandbox.overlaps import Names
 from pytest_mlrbench.sandbox.processes import Process
 from pytest_mlrbench.sandbox.strace import Call
 from pytest_mlrbench.sandbox.strace_arguments import (
@@ -90,13 +91,16 @@ def _execute(events: Events, process: Process, call: Call) -> None:
 
 
 def _chdir(events: Events, process: Process, call: Call) -> None:
-    path = string(call.arguments[0])
-    process.cwd = None if path is None else events.shadow.resolve(process.cwd, path, last=True)
+    path, names = string(call.arguments[0]) or b"", Names()
+    process.cwd = _path(events, process, (), path, last=True, names=names) if path else None
+    names.via.update(names.uses)
+    events.recent.check(events, process, call, names, process.where)
 
 
 def _fchdir(events: Events, process: Process, call: Call) -> None:
     opened = descriptor(call.arguments[0])
     process.cwd = opened.path if opened else None
+    events.recent.check(events, process, call, Names(), process.where)
 
 
 def _flags(call: Call) -> set[bytes]:
@@ -134,22 +138,28 @@ def _open_to_write(events: Events, process: Process, call: Call, path: bytes) ->
         events.doubt(process, call, f"asked for {text(asked)}, got {text(path)}")
         events.written(process, asked, "open")
     events.written(process, path, "open")
+    emptied = (path,) if b"O_TRUNC" in _flags(call) else ()
+    events.recent.check(events, process, call, Names([path], opens=True), *emptied)
 
 
 def _truncate(events: Events, process: Process, call: Call) -> None:
-    if path := _named(events, process, call, 0, last=True):
+    names = Names(opens=True)
+    if path := _named(events, process, call, 0, names, last=True):
         events.written(process, path, "truncate")
+        events.recent.check(events, process, call, names, path)
 
 
 def _make(events: Events, process: Process, call: Call) -> None:
-    if path := _named(events, process, call, 1 if call.name == "mknodat" else 0):
+    names = Names()
+    if path := _named(events, process, call, 1 if call.name == "mknodat" else 0, names):
         events.written(process, path, "make")
+        events.recent.check(events, process, call, names, path)
 
 
 def _rename(events: Events, process: Process, call: Call) -> None:
-    at = call.name != "rename"
-    path = _named(events, process, call, 1 if at else 0)
-    to = _named(events, process, call, 3 if at else 1)
+    at, names = call.name != "rename", Names()
+    path = _named(events, process, call, 1 if at else 0, names)
+    to = _named(events, process, call, 3 if at else 1, names)
     if path is None or to is None:
         return
     exchange = any(b"RENAME_EXCHANGE" in argument for argument in call.arguments[4:])
@@ -157,18 +167,19 @@ def _rename(events: Events, process: Process, call: Call) -> None:
         other.moved(path, to, exchange=exchange)
     events.shadow.rename(path, to, exchange=exchange)
     events.write("rename", proc=process.number, path=text(path), to=text(to), exchange=exchange)
+    events.recent.check(events, process, call, names, path, to)
 
 
 def _link(events: Events, process: Process, call: Call) -> None:
-    at = 1 if call.name == "linkat" else 0
-    to = _named(events, process, call, 2 * at + 1)
+    at, names = 1 if call.name == "linkat" else 0, Names()
+    to = _named(events, process, call, 2 * at + 1, names)
     if to is None:
         return
     name = string(call.arguments[at])
     before = call.arguments[:at]
     opened = descriptor(before[0]) if before and not name else None
     follow_link = bool(at) and b"AT_SYMLINK_FOLLOW" in call.arguments[4]
-    path = _path(events, process, before, name, last=follow_link) if name else None
+    path = _path(events, process, before, name, last=follow_link, names=names) if name else None
     if opened is not None and opened.path is not None and not opened.deleted:
         path = opened.path
     # A file without a name (of O_TMPFILE) is given one through /proc or its descriptor.
@@ -177,24 +188,27 @@ def _link(events: Events, process: Process, call: Call) -> None:
     events.write(
         "link", proc=process.number, path=None if path is None else text(path), to=text(to)
     )
+    events.recent.check(events, process, call, names, to)
 
 
 def _symlink(events: Events, process: Process, call: Call) -> None:
-    target = string(call.arguments[0])
-    to = _named(events, process, call, len(call.arguments) - 1)
+    target, names = string(call.arguments[0]), Names()
+    to = _named(events, process, call, len(call.arguments) - 1, names)
     if to is not None and target is not None:
         events.wrote(process)
         events.shadow.symlink(to, target, process.number)
         events.write("symlink", proc=process.number, path=text(target), to=text(to))
+        events.recent.check(events, process, call, names, to)
 
 
 def _unlink(events: Events, process: Process, call: Call) -> None:
-    at = call.name == "unlinkat"
+    at, names = call.name == "unlinkat", Names()
     if at and b"AT_REMOVEDIR" in call.arguments[2]:
         return
-    if path := _named(events, process, call, 1 if at else 0):
+    if path := _named(events, process, call, 1 if at else 0, names):
         events.shadow.unlink(path)
         events.write("unlink", proc=process.number, path=text(path))
+        events.recent.check(events, process, call, names, path)
 
 
 def _memory(events: Events, process: Process, call: Call) -> None:
@@ -219,7 +233,7 @@ def _connect(events: Events, process: Process, call: Call) -> None:
 
 
 def _named(
-    events: Events, process: Process, call: Call, index: int, *, last: bool = False
+    events: Events, process: Process, call: Call, index: int, names: Names, *, last: bool = False
 ) -> bytes | None:
     """The resolved path in an argument, below the folder in the argument before it, if it is one.
 
@@ -227,21 +241,34 @@ def _named(
     """
     name = string(call.arguments[index])
     before = call.arguments[max(index - 1, 0) : index]
-    path = None if name is None else _path(events, process, before, name, last=last)
+    path = None
+    if name is not None:
+        path = _path(events, process, before, name, last=last, names=names)
     if path is None:
         events.doubt(process, call, f"{text(name or b'')!r} cannot be followed")
     return path
 
 
 def _path(
-    events: Events, process: Process, before: Iterable[bytes], name: bytes, *, last: bool
+    events: Events,
+    process: Process,
+    before: Iterable[bytes],
+    name: bytes,
+    *,
+    last: bool,
+    names: Names | None = None,
 ) -> bytes | None:
-    base = process.cwd
+    base, names = process.cwd, names or Names()
     for argument in before:
         opened = descriptor(argument)
         if opened is not None and opened.number is not None:
             base = opened.path
-    return events.shadow.resolve(base, name, last=last)
+    if base is process.cwd and name[:1] != b"/":
+        names.via.add(process.where)
+    path = events.shadow.resolve(base, name, last=last, via=names.via)
+    if path is not None:
+        names.uses.append(path)
+    return path
 
 
 _HANDLERS: Mapping[str, Callable[[Events, Process, Call], None]] = {

@@ -44,6 +44,7 @@ from typing import Any, Protocol
 from pytest_mlrbench.sandbox import strace
 from pytest_mlrbench.sandbox.calls import follow
 from pytest_mlrbench.sandbox.classes import class_of, is_code, package
+from pytest_mlrbench.sandbox.overlaps import Recent
 from pytest_mlrbench.sandbox.processes import Process, Processes
 from pytest_mlrbench.sandbox.shadow import Shadow
 from pytest_mlrbench.sandbox.strace_arguments import text
@@ -96,6 +97,7 @@ class Events:
         self.shadow = shadow
         self.root = root + b"/"
         self.processes = Processes(self._begun)
+        self.recent = Recent()
         #: Those that have written, by number.
         self.writers: dict[int, Writer] = {}
         #: Resolved paths of calls in which a process was killed, and its number.

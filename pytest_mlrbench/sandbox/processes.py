@@ -41,6 +41,11 @@ class Process:
     _seen: set[int] = field(default_factory=set)
     _connections: set[str] = field(default_factory=set)
 
+    @property
+    def where(self) -> bytes:
+        """What stands for its working directory among names; no path is like it."""
+        return b"cwd %d" % self.number
+
     def first_read(self, path: bytes, version: int) -> bool:
         """Whether it has not read this content of this file yet, as far as is remembered."""
         return _first(self._seen, hash((path, version)))

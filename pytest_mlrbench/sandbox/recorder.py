@@ -14,14 +14,18 @@ Beside the events of :mod:`~pytest_mlrbench.sandbox.events`, the ledger gets:
     ``kind`` (``file``, ``link``, ``other``, ``unreadable``), ``size``, ``sha256``, ``was`` (its
     digest before, null if it is new), ``writers`` (numbers of processes, the last one last),
     ``how`` the last one did it, ``origin`` (where it lay at first, null if it did not), ``by``
-    (command line of the last one at the time, cut short), ``code`` (its exit code).
+    (command line of the last one at the time, cut short), ``code`` (its exit code), ``unsure``
+    (another one may have been the last, as calls that overlap were made in an unknown order: see
+    :mod:`~pytest_mlrbench.sandbox.overlaps`).
 ``gone``
     For each file of the workspace that was there before: ``path``, ``was``.
 ``end``
     ``reason``, ``code``, ``seconds``, ``tree``, ``unrecorded`` (paths of files that are not as they
-    should be by what was recorded: changed, or gone, without a process having done it), ``unclear``
-    (how many such events), ``dropped`` (kind of event → how many were not written down), ``whole``
-    (the agent's first process was seen to end, and no event was dropped).
+    should be by what was recorded: changed, or gone, without a process having done it; and of those
+    that are ``unsure``, but for empty ones, as locks are, and what Python keeps in ``__pycache__``,
+    where processes that import one module put the same), ``unclear`` (how many such events),
+    ``dropped`` (kind of event → how many were not written down), ``whole`` (the agent's first
+    process was seen to end, and no event was dropped).
 
 A reader may rely on the ledger if ``end`` is there, ``whole`` is true, ``unrecorded`` is empty and
 ``unclear`` is 0.
@@ -46,7 +50,7 @@ from pytest_mlrbench.sandbox.tree import Entry, Tree, snapshot
 UNSEEN = (
     "which of the processes that hold an open file wrote to it: the one that opened it counts",
     "what processes send each other, but for files",
-    "who swaps, in another thread, the path that a call is about to use",
+    "who swaps, in memory, the path that a call in another thread is about to use (but to open)",
 )
 #: The agent gets the output, not the trace, then another uid, and is what memory is taken from
 #: first. Its standard output has to be its own for it to open /dev/stdout and /dev/stderr.
@@ -185,9 +189,11 @@ class Recorder:
         unrecorded = []
         for name in after.differing(self._before):
             made = self._made(name, known.get(name))
-            if not made.writers and after.entries[name] != self._given(made):
+            entry = after.entries[name]
+            unsure = made.unsure and entry.size and b"/__pycache__/" not in b"/" + name
+            if unsure or (not made.writers and entry != self._given(made)):
                 unrecorded.append(name)
-            self._file(name, after.entries[name], made)
+            self._file(name, entry, made)
         for name, was in sorted(self._before.entries.items()):
             if name not in after.entries:
                 self.job.ledger.write("gone", path=text(name), was=was.sha256)
@@ -231,6 +237,7 @@ class Recorder:
             origin=None if made.origin is None else text(made.origin),
             by=last.program if last else None,
             code=last.code if last else None,
+            unsure=made.unsure,
         )
 
 

@@ -37,6 +37,8 @@ class Content:
     origin: bytes | None = None
     #: Grows when it passes from one writer to another.
     version: int = 0
+    #: Whether somebody else may have written it, since two calls were made in an unknown order.
+    unsure: bool = False
 
     def written(self, by: int, how: str) -> bool:
         """Note a writer; false if it was the last one already."""
@@ -74,11 +76,19 @@ class Shadow:
         node = self._find(_split(path))
         return node.content if node else None
 
-    def resolve(self, base: bytes | None, path: bytes, *, last: bool = False) -> bytes | None:
+    def resolve(
+        self,
+        base: bytes | None,
+        path: bytes,
+        *,
+        last: bool = False,
+        via: set[bytes] | None = None,
+    ) -> bytes | None:
         """The path without links and dots; null if it leads through /proc, or nowhere.
 
         :param base: what a relative path starts from; null if that is not known.
         :param last: whether a link at the very end is followed too.
+        :param via: is given the links that were followed.
         """
         if not path.startswith(b"/"):
             if base is None:
@@ -98,6 +108,8 @@ class Shadow:
             node = self._find(done) if todo or last else None
             if node is not None and node.target is not None:
                 links += 1
+                if via is not None:
+                    via.add(b"/" + b"/".join(done))
                 if links > _LINKS:
                     return None
                 done = [] if node.target.startswith(b"/") else done[:-1]
@@ -145,6 +157,16 @@ class Shadow:
         """A name was taken away."""
         if (node := self._take(path)) is not None:
             self._names -= _count(node)
+
+    def doubt(self, path: bytes) -> None:
+        """It is not known for certain who made what lies at *path* and below."""
+        start = self._find(_split(path))
+        todo = [start] if start else []
+        while todo:
+            node = todo.pop()
+            if node.content is not None:
+                node.content.unsure = True
+            todo.extend(node.children.values())
 
     def names(self, root: bytes) -> Mapping[bytes, Content]:
         """What is known to lie below *root*, by path relative to it."""

@@ -59,6 +59,8 @@ class Call:
     :param error: name of what went wrong, such as ``ENOENT``; *result* is then negative.
     :param path: where the descriptor that was returned leads to.
     :param deleted: that path has no name in its folder any more, or never had.
+    :param began: how many beginnings and ends of calls came before it began, and before it *ended*.
+        What the kernel did for it, it did in between.
     """
 
     task: int
@@ -69,6 +71,8 @@ class Call:
     path: bytes | None = None
     deleted: bool = False
     error: str | None = None
+    began: int = field(default=0, compare=False)
+    ended: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,9 @@ class Lines:
 
     _rest: bytearray = field(default_factory=bytearray)
     _skipping: bool = False
-    _begun: dict[int, tuple[float, bytes]] = field(default_factory=dict)
+    _begun: dict[int, tuple[float, bytes, int]] = field(default_factory=dict)
+    #: Beginnings and ends of calls so far, but for those that nothing can have come between.
+    _count: int = 0
 
     def feed(self, data: bytes) -> Iterator[Event]:
         """Yield what the lines completed by *data* say."""
@@ -148,8 +154,8 @@ class Lines:
 
     def _cut_short(self, task: int) -> Iterator[Event]:
         """Yield the call in which a thread was when it was killed."""
-        time, text = self._begun.pop(task, (0.0, b""))
-        if call := _call(task, time, text + b") = ?"):
+        time, text, began = self._begun.pop(task, (0.0, b"", 0))
+        if call := _call(task, time, text + b") = ?", began, self._count):
             yield call
 
     def _line(self, line: bytes) -> Iterator[Event]:
@@ -171,15 +177,19 @@ class Lines:
         elif text.endswith(b")") and b"connect" not in text[:30] and _FAILED.search(text):
             self._begun.pop(task, None)
         elif text.endswith(b" ...>") and (found := _UNFINISHED.fullmatch(text)):
-            self._begun[task] = (time, found[1])
+            self._count += 1
+            self._begun[task] = (time, found[1], self._count)
         elif found := _RESUMED.fullmatch(text):
-            time, begun = self._begun.pop(task, (time, b""))
+            self._count += 1
+            time, begun, began = self._begun.pop(task, (time, b"", 0))
             if begun.startswith(found[1] + b"("):
-                yield _call(task, time, begun + found[2]) or Unread(line[:200])
+                call = _call(task, time, begun + found[2], began, self._count)
+                yield call or Unread(line[:200])
             else:
                 yield Unread(line[:200])
         else:
-            yield _call(task, time, text) or Unread(line[:200])
+            self._count += 1
+            yield _call(task, time, text, self._count, self._count) or Unread(line[:200])
 
     def _ending(self, task: int, time: float, text: bytes) -> Iterator[Event]:
         if found := _REPLACED.fullmatch(text):
@@ -206,7 +216,7 @@ def _signal(name: str) -> int | None:
     return -int(number) if isinstance(number, signal.Signals) else None
 
 
-def _call(task: int, time: float, text: bytes) -> Call | None:
+def _call(task: int, time: float, text: bytes, began: int, ended: int) -> Call | None:
     found = _CALL.fullmatch(text)
     if not found:
         return None
@@ -228,6 +238,8 @@ def _call(task: int, time: float, text: bytes) -> Call | None:
         None if result[2] is None else unescape(result[2]),
         result[3] is not None,
         result[4].decode() if result[4] else None,
+        began,
+        ended,
     )
 
 
