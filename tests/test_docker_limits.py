@@ -167,6 +167,31 @@ class TestInContainers:
         assert ended.disk is not None
         assert ended.disk >= 50 * 2**20
 
+    def test_too_much_in_files_that_are_only_in_memory(self, boxes: Bench) -> None:
+        """Removed, mapped and closed again: no list of open files has them either."""
+        script = (
+            "import mmap, os, time\nkept = []\n"
+            "for _ in range(5):\n"
+            "    file = os.open('a', os.O_RDWR | os.O_CREAT)\n"
+            "    os.unlink('a')\n"
+            "    os.write(file, bytes(10 * 2**20))\n"
+            "    kept.append(libc.mmap(None, 4096, 1, 1, file, 0))\n"
+            "    os.close(file)\n"
+            "time.sleep(30)\n"
+        )
+        # Python's own mmap keeps the file open.
+        libc = (
+            "import ctypes\nlibc = ctypes.CDLL(None)\n"
+            "libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int]"
+            " + [ctypes.c_long]\n"
+        )
+        (boxes.folder / "hide.py").write_text(libc + script)
+        job = boxes.job("python3 /agent/hide.py", files={"hide.py": boxes.folder / "hide.py"})
+        ended = boxes.run(job)
+        assert ended.reason == "disk"
+        assert ended.disk is not None
+        assert ended.disk >= 50 * 2**20
+
     def test_endless_output(self, boxes: Bench) -> None:
         job = boxes.job("yes 0123456", seconds=3)
         ended = boxes.run(job)

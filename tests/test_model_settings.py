@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 from builders import one_sentence
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
-from pytest_mlrbench.models.settings import Settings
+from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.models.settings import Settings, without_headers
 
 
 def test_a_line_sets_what_it_names() -> None:
@@ -65,3 +68,40 @@ def test_headers_are_filled_from_the_environment_and_never_shown(
 def test_what_is_wrong_is_said_in_one_sentence(line: str, words: tuple[str, ...]) -> None:
     with one_sentence(*words):
         Settings([line]).config("openai:a")
+
+
+SECRET = "tok1 s3cret"
+HIDDEN = (
+    f"openai:* 'header.X-Api={SECRET}' timeout=9",
+    f'openai:* header.X-Api="{SECRET}"',
+    'openai:* header.X-Api="tok1 "s3cret',
+    f'openai:* "header".X-B="{SECRET}"',
+    r"openai:* header.X-C\=tok1\ s3cret",
+    f'openai:* "hea"der.X-Api="{SECRET}"',
+    f"openai:* header.X-Api='{SECRET}",  # the quote has no end
+    f"openai:* header.X-Api='{SECRET}' no_such=1",
+    f"openai:* header.X/Y='{SECRET}'",
+)
+
+
+@pytest.mark.parametrize("line", HIDDEN)
+@pytest.mark.parametrize("word", ["{}", "--mlr-model={}", "mlr_model = {}"])
+def test_values_of_headers_are_left_out_however_they_are_quoted(line: str, word: str) -> None:
+    shown = without_headers(word.format(line))
+    assert "s3cret" not in shown
+    assert "tok1" not in shown
+    assert shown.startswith(word.format("openai:*"))
+
+
+@pytest.mark.parametrize("line", HIDDEN)
+def test_no_error_has_the_value_of_a_header(line: str) -> None:
+    try:
+        Settings([line])
+    except InputError as error:
+        assert "s3cret" not in str(error)
+
+
+@given(st.text())
+def test_a_word_without_headers_is_as_it_is(word: str) -> None:
+    assume("header" not in word)
+    assert without_headers(word) == word

@@ -14,6 +14,8 @@ from pydantic import SecretStr
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.models.config import PROVIDERS, ModelConfig, parse_model
 
+#: What begins with a header in a word, whose rest is its value.
+_HEADER = re.compile(r"(header\.[^=]*=?).*", re.DOTALL)
 #: Keys of a line beside ``header.NAME``.
 KEYS = (
     *("base_url", "key_env", "timeout", "api", "images"),
@@ -52,10 +54,12 @@ def _parse(line: str) -> tuple[str, dict[str, Any]]:
     try:
         name, *words = shlex.split(line) or [""]
     except ValueError as error:
-        raise InputError(f"--mlr-model {line!r} cannot be read: {error}.") from None
+        shown = without_headers(line)
+        raise InputError(f"--mlr-model {shown!r} cannot be read: {error}.") from None
+    shown = without_headers(line)
     if name.partition(":")[0] not in PROVIDERS or not name.partition(":")[2]:
         raise InputError(
-            f"--mlr-model {line!r} begins with no model: write provider:model key=value …, where"
+            f"--mlr-model {shown!r} begins with no model: write provider:model key=value …, where"
             f" provider is one of {', '.join(PROVIDERS)}."
         )
     settings: dict[str, Any] = {"headers": {}}
@@ -67,10 +71,28 @@ def _parse(line: str) -> tuple[str, dict[str, Any]]:
             settings[key] = value
         else:
             raise InputError(
-                f"--mlr-model {line!r}: {word!r} is no setting: known are"
+                f"--mlr-model {shown!r}: {_hidden(word)!r} is no setting: known are"
                 f" {', '.join(KEYS)} and header.NAME, each as key=value."
             )
     return name, settings
+
+
+def without_headers(line: str) -> str:
+    """Return a line, or a word of a command with one in it, without values of headers.
+
+    They may be secrets, and quotes and backslashes may stand wherever a shell would allow them.
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError:  # which is refused
+        return line.partition("header")[0] + ("header…" if "header" in line else "")
+    if not any(_HEADER.search(word) for word in words):
+        return line
+    return " ".join(map(_hidden, words))
+
+
+def _hidden(word: str) -> str:
+    return _HEADER.sub(r"\1…", word)
 
 
 def _headers(pattern: str, wanted: dict[str, str]) -> dict[str, SecretStr]:

@@ -103,23 +103,33 @@ def _entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
 def of_surroundings(path: Path) -> str:
     """Digest of what the code in the file *path* may use beside itself.
 
-    That is the git repository around it: HEAD, uncommitted changes, and those new files that end
-    like *path* does, so that reports and logs written beside an agent do not change it. Where there
-    is no repository, it is the files beside *path* that end like it.
+    That is the git repository around it, and those in it: HEAD, uncommitted changes, and those new
+    files that end like *path* does, so that reports and logs written beside an agent do not change
+    it. Where there is no repository, it is the files beside *path* that end like it.
     """
     top = _git(path.parent, "rev-parse", "--show-toplevel")
     if top is None:
         return of_files((p.name, p) for p in path.parent.glob(f"*{path.suffix}") if p.is_file())
-    root = Path(top.removesuffix("\n"))
-    new = _git(root, "ls-files", "--others", "--exclude-standard", "-z") or ""
-    names = [name for name in new.split("\0") if name.endswith(path.suffix)]
-    return of_json(
-        {
-            "head": _git(root, "rev-parse", "HEAD"),
-            "diff": _git(root, "diff", "HEAD"),
-            "new": of_files((name, root / name) for name in names if (root / name).is_file()),
-        }
-    )
+    return of_json(_repository(Path(top.removesuffix("\n")), path.suffix))
+
+
+def _repository(root: Path, suffix: str) -> dict[str, object]:
+    diff = _git(root, "diff", "HEAD", "--ignore-submodules=dirty")
+    # Before the first commit there is nothing to differ from: all files are new.
+    kinds = ["--others", "--cached"] if diff is None else ["--others"]
+    new = (_git(root, "ls-files", *kinds, "--exclude-standard", "-z") or "").split("\0")
+    tracked = (_git(root, "ls-files", "--stage", "-z") or "").split("\0")
+    # Of repositories in this one, git says no more than that they have changed.
+    modules = {line.partition("\t")[2] for line in tracked if line.startswith("160000")}
+    inner = sorted(modules | {name.rstrip("/") for name in new if name.endswith("/")})
+    return {
+        "head": _git(root, "rev-parse", "--verify", "HEAD"),
+        "diff": diff,
+        "new": of_files(
+            (name, root / name) for name in new if name.endswith(suffix) and (root / name).is_file()
+        ),
+        "inner": {n: _repository(root / n, suffix) for n in inner if (root / n / ".git").exists()},
+    }
 
 
 def _git(folder: Path, *words: str) -> str | None:

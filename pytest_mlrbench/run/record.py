@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import sys
 from datetime import UTC, datetime
 
@@ -12,13 +11,11 @@ from pydantic import Field
 import pytest_mlrbench
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.kinship import Kinship
+from pytest_mlrbench.models.settings import without_headers
 from pytest_mlrbench.run.plan import Plan
 from pytest_mlrbench.suites.choice import Choice
 from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.values import Record
-
-#: The value of a header, which may be a secret, in a line of ``--mlr-model``.
-_HEADER = re.compile(r"""(header\.[A-Za-z0-9-]+=)("[^"]*"|'[^']*'|\S+)""")
 
 
 class SuiteRecord(Record):
@@ -92,7 +89,7 @@ class RunRecord(Record):
         rubrics = {stage: plan.rubrics[stage].digest for stage in plan.stages}
         session = Session(
             started=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            command=tuple(_HEADER.sub(r"\1…", word) for word in sys.argv),
+            command=tuple(map(without_headers, sys.argv)),
         )
         return cls(
             run=run_id,

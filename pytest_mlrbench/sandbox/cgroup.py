@@ -33,19 +33,18 @@ class ControlGroup:
         return 0
 
     def hidden_bytes(self, devices: Collection[int]) -> int:
-        """Return what open files take on disk that are in no folder any more.
+        """Return what files take on disk that are in no folder any more, but open or mapped.
 
         :param devices: numbers of the file systems that count.
         """
         found: dict[tuple[int, int], int] = {}
         for process in self._processes():
-            with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/fd") as entries:
-                for entry in entries:
-                    with contextlib.suppress(OSError):
-                        status = entry.stat()
-                        is_hidden = stat.S_ISREG(status.st_mode) and status.st_nlink == 0
-                        if is_hidden and status.st_dev in devices:
-                            found[status.st_dev, status.st_ino] = status.st_blocks * 512
+            for path in (*_open_files(process), *_removed_maps(process)):
+                with contextlib.suppress(OSError):
+                    status = os.stat(path)
+                    is_hidden = stat.S_ISREG(status.st_mode) and status.st_nlink == 0
+                    if is_hidden and status.st_dev in devices:
+                        found[status.st_dev, status.st_ino] = status.st_blocks * 512
         return sum(found.values())
 
     def _processes(self) -> list[str]:
@@ -53,6 +52,23 @@ class ControlGroup:
             with contextlib.suppress(OSError):
                 return (folder / "cgroup.procs").read_text().split()
         return []
+
+
+def _open_files(process: str) -> list[str]:
+    with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/fd") as entries:
+        return [entry.path for entry in entries]
+    return []
+
+
+def _removed_maps(process: str) -> Iterator[str]:
+    """Yield the files in a process's memory that are in no folder, and perhaps no longer open."""
+    with contextlib.suppress(OSError), open(f"/proc/{process}/maps", "rb") as lines:
+        for line in lines:
+            if line.endswith(b" (deleted)\n"):
+                place = "-".join(
+                    bound.lstrip("0") or "0" for bound in line.split()[0].decode().split("-")
+                )
+                yield f"/proc/{process}/map_files/{place}"
 
 
 def _folders_of(pid: int, container: str) -> Iterator[Path]:

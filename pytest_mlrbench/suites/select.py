@@ -10,6 +10,9 @@ from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.suites.tasks import Suite, Task
 
+#: Beyond it, it is a slip: the list of cases would fill the memory.
+MOST_REPEATS = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -54,8 +57,9 @@ def make_cases(
     suite: Suite, stages: Sequence[str], tasks: Sequence[Task], repeats: int = 1
 ) -> tuple[Case, ...]:
     """Return the cases, stage by stage, the repeats of a task beside each other."""
-    if repeats < 1:
-        raise InputError(f"--mlr-repeats must be at least 1, not {repeats}.")
+    if not 1 <= repeats <= MOST_REPEATS:
+        bound = "at least 1" if repeats < 1 else f"at most {MOST_REPEATS}"
+        raise InputError(f"--mlr-repeats must be {bound}, not {repeats}.")
     return tuple(
         Case(suite.name, stage, task, repeat)
         for stage in stages
