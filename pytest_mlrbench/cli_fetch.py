@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.fetching.wanted import TEXT_STAGES, source_of
+from pytest_mlrbench.resources import no_folder
 
 if TYPE_CHECKING:
     from pytest_mlrbench.fetching.fetch import Tally
@@ -168,7 +169,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     suite = _suite(arguments.suite, arguments.folder)
     source = source_of(suite)
     if arguments.folder and not source.root.is_dir():
-        raise InputError(f"there is no folder {source.root}.")
+        raise InputError(f"{no_folder(source.root)}.")
     found = verify(suite)
     print(f"{source.root}, compared with {source.repository} at {source.commit[:12]}\n")
     print(f"{'input':17}{'tasks':>12}{'files':>8}{'checked':>10}{'changed':>10}{'absent':>9}")

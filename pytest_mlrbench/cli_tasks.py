@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_mlrbench import cli_fetch
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.resources import user_path
+from pytest_mlrbench.resources import no_folder, user_path
 
 if TYPE_CHECKING:
     from pytest_mlrbench.suites.tasks import Suite, Task
@@ -103,7 +103,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
     name = arguments.suite or _home(arguments.task)
     if arguments.tasks_dir and not arguments.tasks_dir.is_dir():
-        raise InputError(f"--tasks-dir: there is no folder {arguments.tasks_dir}.")
+        raise InputError(f"--tasks-dir: {no_folder(arguments.tasks_dir)}.")
     suite = load_suite(name, Path.cwd(), arguments.tasks_dir)
     for task in select_tasks(suite, Choice(tasks=(arguments.task,))):
         print(f"{task.id}: {task.title}")

@@ -97,12 +97,20 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
         if agent is not plan.agent:
             if options.agent != FIXTURE and "agent" not in active.wrapped:
                 raise InputError(_NOT_SAID.format("agent", "agent", options.agent))
-            rooms = Rooms(options.sandbox, agent.spec, needs_of(agent), plan.stages, plan.live)
+            rooms = Rooms(
+                options.sandbox,
+                agent.spec,
+                needs_of(agent),
+                plan.stages,
+                plan.live,
+                resuming=bool(options.resume),
+            )
             prepare(agent, rooms, plan.cases)
             if plan.live.gated:
                 workers = getattr(request.config, "workerinput", {}).get("workercount", 1)
                 plan.live.share(mlr_run.path, int(workers))
-        for judge in as_judges(mlr_judges):
+        judges = as_judges(mlr_judges)
+        for judge in judges:
             if judge not in plan.judges:
                 if options.judge != (FIXTURE,) and "judge" not in active.wrapped:
                     raise InputError(_NOT_SAID.format("judge", "judges", options.judge[0]))
@@ -115,7 +123,7 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
     engine = Engine(
         suite=plan.suite,
         agent=agent,
-        judges=mlr_judges,
+        judges=judges,
         thresholds=plan.thresholds,
         folder=mlr_run,
         agent_version=options.agent_version,

@@ -7,9 +7,11 @@ from typing import TypeVar
 
 import pytest
 
-from pytest_mlrbench.resources import shipped, user_path
+from pytest_mlrbench.resources import no_folder, shipped, user_path
 
 N = TypeVar("N", int, float)
+#: In seconds: the most that is a time limit, and not a slip.
+YEAR = 366 * 24 * 3600
 
 
 def above(least: int, name: str, number: N | None) -> N | None:
@@ -38,9 +40,10 @@ def seconds(text: str) -> float:
         found = float(number) * (unit or 1)
     except ValueError:
         found = 0
-    if not 0 < found < float("inf"):
+    if not 0 < found <= YEAR:
         raise pytest.UsageError(
-            f"--mlr-timeout {text!r} must be a time above 0, as 90, 90s, 15m or 8h."
+            f"--mlr-timeout {text!r} must be a time above 0, as 90, 90s, 15m or 8h, and at most a"
+            " year."
         )
     return found
 
@@ -69,7 +72,7 @@ def rubrics_in(base: Path, name: str | None) -> Path | None:
     if not name:
         return None
     if not (base / name).is_dir():
-        raise pytest.UsageError(f"--mlr-rubrics: there is no folder {base / name}.")
+        raise pytest.UsageError(f"--mlr-rubrics: {no_folder(base / name)}.")
     known = {path.name for path in shipped("rubrics").glob("*.yaml")}
     given = {path.name for path in (base / name).iterdir()}
     if not given or given - known:

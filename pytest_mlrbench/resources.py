@@ -23,6 +23,13 @@ def is_installed() -> bool:
     return (PACKAGE / "benchmarks").is_dir()
 
 
+def no_folder(path: Path) -> str:
+    """What is wrong with *path*, which should be a folder, without a stop."""
+    if path.exists():
+        return f"{path} is a file: name a folder"
+    return f"there is no folder {path}"
+
+
 def user_path(base: Path, name: str) -> Path:
     """Return the path a user has written in *base*; ``~`` is a home folder if there is one."""
     return base / os.path.expanduser(name)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import gc
 import inspect
 import signal
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from pathlib import Path
@@ -16,6 +16,7 @@ import pytest
 
 from pytest_mlrbench import fixtures
 from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.nothing import why_nothing
 from pytest_mlrbench.options import read_options
 from pytest_mlrbench.report.table import explain, status
 from pytest_mlrbench.resources import is_installed, shipped
@@ -43,6 +44,10 @@ class ActiveRun(ABC):
         #: The cases that were collected, and those of them that may run before their test.
         self.cases: list[Case] = []
         self.early: list[Case] = []
+        #: The stages of our tests that were met while collecting, asked for or not.
+        self.met: set[str] = set()
+        #: What was being handled before, as where pytest is called in an ``except`` block.
+        self._handled = sys.exception()
         #: How many cases this process may have under way at once.
         self.concurrency = 1
         self._ahead: Ahead | None = None
@@ -94,6 +99,7 @@ class ActiveRun(ABC):
         """Leave out tests of cases of stages that were not asked for."""
         if inspect.isfunction(obj) and "mlr_result" in inspect.signature(obj).parameters:
             stage = _stage_of(obj)
+            self.met |= {stage} if stage else set()
             return [] if stage and stage not in self.plan.stages else None
         return None
 
@@ -125,6 +131,12 @@ class ActiveRun(ABC):
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Make sure that there is something to measure, each case once, and say what."""
+        error = sys.exception()
+        if error is not self._handled:
+            # pytest comes here on its way out too: an error of ours would hide its own.
+            if isinstance(error, pytest.UsageError):
+                self.refuse_empty("\n".join(map(str, error.args)))
+            return
         tests: dict[str, str] = {}
         for item in session.items:
             if case := case_of(item):
@@ -167,28 +179,13 @@ class ActiveRun(ABC):
         """
         raise pytest.UsageError(why)
 
-    def refuse_empty(self) -> None:
+    def refuse_empty(self, fault: str = "") -> None:
         """A benchmark that measured nothing is never green.
 
-        :raises pytest.UsageError: always.
+        :param fault: what pytest says of the paths, if anything.
+        :raises pytest.UsageError: as :meth:`refuse`.
         """
-        words = [str(arg) for arg in self.config.args]
-        ids = [word.partition("[")[2].rstrip("]") for word in words if "::" in word and "[" in word]
-        known = {case.test_id: case for case in self.plan.cases}
-        hint = "Check -k, -m and --deselect."
-        if ids and ids[0] not in known:
-            close = difflib.get_close_matches(ids[0], known, n=1)
-            hint = f"There is no case {ids[0]!r}" + (
-                f": did you mean {close[0]!r}?" if close else "."
-            )
-        elif words and not any(word.startswith(str(shipped("benchmarks"))) for word in words):
-            files = " ".join(f"test_mlr_{stage}.py" for stage in self.plan.stages)
-            hint += f" These paths, perhaps from addopts, have none of our tests: add {files}."
-        number = len(self.plan.cases)
-        raise pytest.UsageError(
-            f"--mlr-stage={','.join(self.plan.stages)} has collected none of its {number} case"
-            f"{'s' * (number != 1)} from {', '.join(words) or 'no path'}. {hint}"
-        )
+        self.refuse(why_nothing(self.config, self.plan, self.met, fault))
 
     # Reports
 

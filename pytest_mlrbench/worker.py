@@ -13,6 +13,9 @@ from pytest_mlrbench.scheduling import IdleItem
 from pytest_mlrbench.session import ActiveRun, case_of
 from pytest_mlrbench.suites.stages import STAGES
 
+#: Where a test module could not be read, nobody knows which tests it has.
+_BROKEN = "no case was collected, as a test module cannot be read: see the error above."
+
 
 class Worker(ActiveRun):
     """Collects like the controller would, in the order that keeps all workers busy."""
@@ -39,6 +42,8 @@ class Worker(ActiveRun):
         """Tell the controller, through the run folder, and offer the idle slot."""
         if self.folder and tests:
             self.folder.select(tests)
+        if not tests:
+            self.refuse_empty(_BROKEN if session.testsfailed else "")
         if self._applies(session.items):
             session.items.append(IdleItem.from_parent(session, name="idle"))
 

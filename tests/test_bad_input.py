@@ -39,9 +39,17 @@ def refused(repo: Repository, *args: str) -> str:
         ("--mlr-suite=minni", ["'minni'", "mini, mlrbench, mlrbench-10", "path:DIR"]),
         ("--mlr-suite=path:nowhere", ["there is no folder", "nowhere"]),
         ("--mlr-tasks=calibration", ["'calibration'", "calibration_digits"]),
+        ("--mlr-rubrics=notes.txt", ["--mlr-rubrics", "notes.txt is a file: name a folder."]),
+        ("--mlr-data=nowhere:a/b", ["--mlr-data nowhere:a/b: there is no folder"]),
+        ("--mlr-data=own:a/b", ["--mlr-data own:a/b: the name 'a/b' must be letters"]),
+        ("--mlr-data=own:..", ["--mlr-data own:..: the name '..' must be letters"]),
+        ("--mlr-data=own:a b", ["--mlr-data own:a b: the name 'a b' must be letters"]),
+        ("--mlr-data=/", ["--mlr-data /: that folder has no name: write /:NAME."]),
         ("--mlr-limit=0", ["--mlr-limit must be at least 1"]),
         ("--mlr-sample=7", ["--mlr-sample 7", "6 tasks"]),
         ("--mlr-repeats=0", ["--mlr-repeats must be at least 1"]),
+        ("--mlr-repeats=1000000", ["--mlr-repeats must be at most 1000"]),
+        ("--mlr-timeout=1e300", ["--mlr-timeout '1e300'", "at most a year"]),
         ("--mlr-timeout=soon", ["--mlr-timeout 'soon'", "15m"]),
         ("--mlr-timeout=0", ["--mlr-timeout '0'"]),
         ("--mlr-timeout=-5m", ["--mlr-timeout '-5m'"]),
@@ -60,7 +68,7 @@ def refused(repo: Repository, *args: str) -> str:
     ],
 )
 def test_an_option_is_refused(repo: Repository, option: str, words: list[str]) -> None:
-    repo.lay({"notes.txt": ""})
+    repo.lay({"notes.txt": "", "own/x": ""})
     said = refused(repo, *IDEA, "--mlr-agent=cmd:true", option)
     for word in words:
         assert word in said
@@ -111,7 +119,8 @@ def test_a_bad_option_is_refused_once_under_workers(repo: Repository) -> None:
         ("cmd:", ["'cmd:'"]),
         ("cmd:nothing_like_this", ["no program 'nothing_like_this'", "PATH"]),
         ("cmd:./nothing.sh", ["no program './nothing.sh'"]),
-        ("cmd:./notes.txt", ["no program './notes.txt'"]),
+        ("cmd:./notes.txt", ["no program './notes.txt'", "executed: chmod +x"]),
+        ("cmd:empty", ["no program 'empty'"]),
         ("cmd:echo 'open", ["split into words", "quotation"]),
         ("py:answers", ["py:module:callable"]),
         ("py:nothing_like_this:answer", ["No module named 'nothing_like_this'"]),
@@ -163,6 +172,14 @@ def test_an_agent_is_refused_where_the_suite_lacks_its_inputs(repo: Repository) 
     [
         (["nobody"], ["'nobody'", "checklist, published, replay:DIR"]),
         (["Anna=checklist"], ["'Anna=checklist'", "small letters"]),
+        (["a b=checklist"], ["judge 'a b=checklist': the name must be small", "not 'a b'"]),
+        (["a.b=openai:m"], ["judge 'a.b=openai:m': the name must be small", "not 'a.b'"]),
+        (["a:b=checklist"], ["judge 'a:b=checklist': the name must be small", "not 'a:b'"]),
+        (["=checklist"], ["judge '=checklist': the name must be small", "not ''"]),
+        (["anna="], ["there is no judge ''", "checklist, published, replay:DIR"]),
+        (["replay:a=b"], ["judge 'replay:a=b': there is no folder"]),
+        (["a=replay:b=c"], ["judge 'replay:b=c': there is no folder"]),
+        (["checklist", "fixture"], ["--mlr-judge=fixture goes with no other judge"]),
         (["checklist", "checklist"], ["two judges have the id 'checklist'", "give one"]),
         (["checklist", "published"], ["different rubrics", "run them apart"]),
         (["replay:nowhere"], ["no folder", "nowhere"]),

@@ -240,3 +240,18 @@ def test_every_fault_of_a_folder_is_told(capsys: Capture, tmp_path: Path) -> Non
     assert first.endswith("a.md has no text.")
     assert "b.md has front matter with 'name': known are title, " in second
     assert last == f"2 faults in {folder}"
+
+
+def test_a_file_in_place_of_a_folder_is_told_for_what_it_is(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    path = lay(tmp_path, {"a.md": "# A\n\nText.\n"}) / "a.md"
+    assert main(["tasks", "check", str(path)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        f"{path} is a file: name a folder.",
+        f"1 fault in {path}",
+    ]
+    told = f"{path} is a file: name a folder."
+    assert told in refused(capsys, "tasks", "list", "--suite", f"path:{path}")
+    assert told in refused(capsys, "tasks", "show", "iclr2025_wsl", "--tasks-dir", path)
+    assert told in refused(capsys, "tasks", "verify", path)

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib import metadata
@@ -47,6 +47,7 @@ from pytest_mlrbench.doctor.python import (
     REFERENCE,
     REQUIRED,
 )
+from pytest_mlrbench.sandbox.options import IMAGE
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
@@ -429,14 +430,21 @@ def serving(server: BaseServer) -> Iterator[None]:
         server.server_close()
 
 
-def answering(version: Any, ping: int = 200) -> type[BaseHTTPRequestHandler]:
-    """A handler of what doctor asks an engine."""
+def answering(
+    version: Any, ping: int = 200, images: Mapping[str, int] | None = None
+) -> type[BaseHTTPRequestHandler]:
+    """A handler of what doctor asks an engine.
+
+    :param images: name → status with which it answers for an image.
+    """
+    statuses = {"/_ping": ping, "/version": 200}
+    statuses |= {f"/images/{name}/json": status for name, status in (images or {}).items()}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             is_ping = self.path == "/_ping"
             body = b"OK" if is_ping else json.dumps(version).encode()
-            self.send_response(ping if is_ping else 200 if self.path == "/version" else 404)
+            self.send_response(statuses.get(self.path, 404))
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -578,6 +586,32 @@ def test_an_engine_that_hangs_up_does_not_answer(place: Path, listening: socket.
 def test_another_server_is_no_engine(place: Path) -> None:
     with serving(UnixStreamServer(str(place), answering(DOCKER, ping=404))):
         assert is_seen(found("engine"), "broken", "is no engine", "status 404")
+
+
+@pytest.mark.parametrize(
+    ("images", "state", "detail", "advice"),
+    [
+        ({IMAGE: 200}, "ok", f"the engine has {IMAGE}", "--mlr-image names another"),
+        ({"other": 200}, "missing", f"the engine has no {IMAGE}", f"docker build -t {IMAGE} -f"),
+        ({IMAGE: 500}, "broken", "answers with status 500", ""),
+    ],
+)
+def test_whether_the_engine_has_the_image_of_a_run(
+    place: Path, images: dict[str, int], state: State, detail: str, advice: str
+) -> None:
+    """The embedded default needs none."""
+    with serving(UnixStreamServer(str(place), answering(DOCKER, images=images))):
+        assert found("engine").state == "ok"
+        seen = found("image")
+    assert is_seen(seen, state, detail)
+    assert advice in seen.enables
+    assert not seen.needed
+
+
+def test_without_an_engine_there_is_no_image(place: Path) -> None:
+    assert is_seen(found("image"), "missing", "no engine to ask")
+    with serving(UnixStreamServer(str(place), answering(DOCKER, ping=404))):
+        assert is_seen(found("image"), "missing", "no engine to ask")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")

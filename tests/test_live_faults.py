@@ -126,7 +126,7 @@ def test_without_a_key_nobody_is_asked(live: Live) -> None:
 def test_without_an_sdk_nobody_is_asked(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
     sentence = refused(live.run(*live.lay_agent(), JUDGE))
-    assert "openai:judge-x needs openai: pip install openai." in sentence
+    assert "openai:judge-x needs openai: pip install 'pytest-mlrbench[models]'." in sentence
     assert live.repo.runs == []
 
 

@@ -238,12 +238,13 @@ def test_of_which_agents_an_estimate_says_so(
     live: Live, options: list[str], said: str | None
 ) -> None:
     """Of those that reach models, and for the cases in which they do."""
-    live.repo.lay({"agent.sh": "exit 1"})
-    cap = "--mlr-agent-max-cost=0.5"
+    # Typed for a run whose commands ask no models, it would be refused.
+    ini = "[pytest]\nmlr_agent_max_cost = 0.5\n"
+    live.repo.lay({"agent.sh": "exit 1", "pytest.ini": ini})
     stages = "--mlr-stage=idea,experiment"
     if SCAFFOLD in options:
         stages = "--mlr-stage=idea,end_to_end"
-    result = live.run(stages, *options, "--mlr-limit=2", ANY, "--mlr-estimate", cap, code=0)
+    result = live.run(stages, *options, "--mlr-limit=2", ANY, "--mlr-estimate", code=0)
     lines = [line for line in result.outlines if "by itself" in line]
     if said is None:
         assert lines == []

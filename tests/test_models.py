@@ -336,7 +336,9 @@ def test_only_openai_has_two_interfaces() -> None:
 
 def test_an_sdk_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_mlrbench.models.registry.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"google:m needs google-genai: pip install google-genai"):
+    with pytest.raises(
+        InputError, match=r"google:m needs google-genai: pip install 'pytest-mlrbench\[models\]'"
+    ):
         check(parse_model("google:m"))
 
 

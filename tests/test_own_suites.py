@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pytest_mlrbench.suites.choice import Choice, select_tasks
 from pytest_mlrbench.suites.folder import read_folder
 from pytest_mlrbench.suites.loading import load_suite
-from pytest_mlrbench.suites.markdown import read_task
+from pytest_mlrbench.suites.markdown import KEYS, read_task
 from pytest_mlrbench.suites.stages import STAGES
 
 if TYPE_CHECKING:
@@ -32,12 +32,19 @@ year: 2026
 
 How much does a small network forget?
 """
+KNOWN = ", ".join(KEYS)
 PLAIN = "# A plain task\n\nNothing is said of it.\n"
 AGENT = """
 import os, pathlib
 workspace = pathlib.Path(os.environ["MLR_WORKSPACE"])
 (workspace / "idea.md").write_text("# Idea\\n\\n" + (workspace / "task.md").read_text())
 """
+#: A few lines that would grow to a billion words.
+BOMB = (
+    "name: x\na0: &a0 [x, x]\n"
+    + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
+    + "title: *a9\n"
+)
 
 
 def test_a_folder_of_markdown_files_is_a_suite(tmp_path: Path) -> None:
@@ -103,6 +110,8 @@ def test_a_change_of_the_text_changes_the_digests(tmp_path: Path) -> None:
         ("---\ncategory: no\n---\nText.\n", "in which 'category' is no text: put it in quotes"),
         ("---\ntitle: !!binary aGk=\n---\nText.\n", "in which 'title' is no text"),
         ("---\ncategory: a, b\n---\nText.\n", "in which 'category' has a comma"),
+        ("---\nconference: a, b\n---\nText.\n", "in which 'conference' has a comma"),
+        ("---\nyear: 2025\nyear: 2026\n---\nText.\n", "in which 'year' is there twice"),
         ("Text\0with a zero.\n", "holds binary data"),
         ("", "has no text"),
         ("---\ntitle: A\n---\n \n", "has no text"),
@@ -144,6 +153,92 @@ def test_all_faults_are_found_at_once(tmp_path: Path) -> None:
     assert len(faults) == 5
     with one_sentence("(and 4 more: `mlrbench tasks check`)"):
         load_suite(f"path:{folder}")
+
+
+FAULTY_FRONT = "---\ncatgory: a\nyear: soon\ntitle: [A]\ncategory: a, b\nlink: x\nlink: y\n---\n"
+FRONT_FAULTS = [
+    f"with 'catgory': known are {KNOWN}",
+    "in which 'link' is there twice",
+    "in which 'title' is no text: put it in quotes",
+    "in which 'year' is 'soon', not a year",
+    "in which 'category' has a comma, which separates two",
+]
+
+
+def test_all_faults_of_one_front_matter_are_told(tmp_path: Path) -> None:
+    folder = lay(tmp_path / "ours", {"a.md": f"{FAULTY_FRONT}\n", "b.md": PLAIN})
+    _, faults = read_folder(folder)
+    said = [f"has front matter {fault}" for fault in FRONT_FAULTS]
+    assert list(faults) == [f"{folder / 'a.md'} {fault}" for fault in [*said, "has no text"]]
+
+
+def test_all_faults_of_a_list_are_told_as_those_of_front_matter_are(tmp_path: Path) -> None:
+    rows = ['a,A,"x, y",soon,"c, d",,', "b,,,2026,,,", "b,B,,,,,", "c,C,,20 26,,,", "e,E,,,,,,,"]
+    table = "\n".join(["id,title,conference,year,category,Linkk,", *rows])
+    files = {f"{name}.md": PLAIN for name in "abce"} | {"tasks.csv": f"{table}\n"}
+    folder = lay(tmp_path / "ours", files)
+    _, faults = read_folder(folder)
+    path = folder / "tasks.csv"
+    assert [fault.removeprefix(str(path)) for fault in faults] == [
+        f"task list {path} has the column 'Linkk': call it 'link'",
+        ":2 has a task in which 'year' is 'soon', not a year",
+        ":2 has a task in which 'conference' has a comma, which separates two",
+        ":2 has a task in which 'category' has a comma, which separates two",
+        ":3: b has no title",
+        ":4: task id 'b' is there twice",
+        ":5 has a task in which 'year' is '20 26', not a year",
+        ":6 has too many cells: quote a title with a comma",
+    ]
+
+
+@pytest.mark.parametrize("head", ["id,title,title", "id,title,year,year"])
+def test_a_column_that_is_there_twice_is_told(tmp_path: Path, head: str) -> None:
+    folder = lay(tmp_path / "ours", {"a.md": PLAIN, "tasks.csv": f"{head}\na,A\n"})
+    with one_sentence(f"tasks.csv has the column '{head.rpartition(',')[2]}' twice"):
+        load_suite(f"path:{folder}")
+
+
+def test_a_fault_hides_none_in_another_file(tmp_path: Path) -> None:
+    files = {
+        "suite.yml": "name: ours\n",
+        "suite.yaml": "nome: ours\ntitle: [Ours]\ntitle: Our\nbenchmark: 7\n",
+        "tasks/a.md": "---\nyear: soon\n---\nText.\n",
+        "tasks/b-r2.md": "",
+        "tasks.csv": "id,title,year\na,A,then\n",
+        "inputs/a/results/paper.md": "x",
+        "inputs/a/results/figure.png": "x",
+    }
+    folder = lay(tmp_path / "ours", files)
+    for name in ("one", "two"):
+        (folder / "inputs/a/results" / name).symlink_to(folder / "suite.yml")
+    _, faults = read_folder(folder)
+    for words in (
+        "suite.yml must be called suite.yaml",
+        "suite.yaml has the key 'title' twice",
+        "suite.yaml needs a 'name' made of letters,",
+        "suite.yaml: 'benchmark' needs a 'name' and a number",
+        "suite.yaml has the unknown key 'nome'",
+        "a.md has front matter in which 'year' is 'soon'",
+        "task id 'b-r2' must",
+        "b-r2.md has no text",
+        "tasks.csv:2 has a task in which 'year' is 'then'",
+        "results must be a folder with a results.md",
+        "results holds a paper.md",
+        "results holds the link one",
+        "results holds the link two",
+    ):
+        assert sum(words in fault for fault in faults) == 1, words
+    assert len(faults) == 13
+
+
+def test_a_fault_in_a_text_or_list_is_not_told_as_an_absent_one_too(tmp_path: Path) -> None:
+    files = {"a.md": "", "b.md": PLAIN, "tasks.csv": "id,title\na,A\nb,\n"}
+    folder = lay(tmp_path / "ours", files)
+    _, faults = read_folder(folder)
+    assert list(faults) == [
+        f"{folder / 'a.md'} has no text",
+        f"{folder / 'tasks.csv'}:3: b has no title",
+    ]
 
 
 def test_a_text_that_the_list_leaves_out_is_told(tmp_path: Path) -> None:
@@ -200,6 +295,9 @@ def test_a_fault_of_a_task_is_told_once(tmp_path: Path) -> None:
         ({"tasks.csv": "id,title\na,\n"}, "tasks.csv:2: a has no title"),
         ({"suite.yaml": "name: !!bool foo"}, "suite.yaml cannot be read"),
         ({"suite.yaml": "name: ours\ntitel: Ours\n"}, "has the unknown key 'titel': known are"),
+        ({"suite.yaml": "name: ours\ntitle: [Ours]\n"}, "'title' is no text: put it in quotes"),
+        ({"suite.yaml": BOMB}, "cannot be read: the alias *a0 has no place here: write it out"),
+        ({"beta.md": f"---\n{BOMB}---\ntext\n"}, "the alias *a0 has no place here: write it out"),
         ({"suite.yaml": "name: mini\n"}, "has the name 'mini', which is a shipped suite's"),
         ({"tasks.csv": "id,title\na,A\nb,B\n"}, "lists the task b, and there is no b.md"),
         ({"tasks/b.md": PLAIN}, "a.md lies beside the folder tasks: move it into it"),

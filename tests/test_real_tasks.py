@@ -66,6 +66,19 @@ def test_settings_may_stand_in_the_ini_file(repo: Repository) -> None:
     repo.run(*COLLECT).stdout.fnmatch_lines(["4 tests collected*"])
 
 
+@pytest.mark.parametrize(
+    ("options", "number"),
+    [
+        (["--mlr-category=ML_Theory"], 50),
+        (["--mlr-category=Trustworthy_AI", "--mlr-conference=ICLR", "--mlr-year=2025"], 11),
+    ],
+)
+def test_categories_and_conferences_are_known_in_any_case(
+    repo: Repository, options: list[str], number: int
+) -> None:
+    repo.run(*COLLECT, *options).stdout.fnmatch_lines([f"{number} tests collected*"])
+
+
 def test_an_unknown_category_is_told_those_there_are(repo: Repository) -> None:
     result = repo.run(*COLLECT, "--mlr-category=nlp")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -86,6 +99,65 @@ def test_without_the_texts_the_run_stops_at_the_start_and_says_the_command(
         ["*inputs are missing for 201 of 201 cases*: run `mlrbench tasks fetch --stage proposal`*"]
     )
     assert repo.runs == []
+
+
+PAPERS = ("--mlr-stage=paper", "--mlr-suite=mlrbench", "--mlr-agent=cmd:python agent.py")
+ONLY = "published for the ten tasks of mlrbench-10 only: --mlr-suite=mlrbench-10"
+
+
+@pytest.fixture
+def nothing_fetched(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(repo.path / "cache"))
+    repo.lay({"agent.py": AGENT})
+
+
+@pytest.mark.usefixtures("nothing_fetched")
+@pytest.mark.parametrize("where", [(), ("--mlr-tasks-dir=texts",)], ids=["cache", "checkout"])
+def test_what_is_not_published_is_not_advised_to_be_fetched(
+    repo: Repository, where: tuple[str, ...]
+) -> None:
+    repo.lay({"texts/tasks/iclr2023_dg.md": "# Another text\n"})
+    result = repo.run(*PAPERS, "--mlr-tasks=iclr2023_dg", *where)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*: the results a paper starts from are {ONLY}."])
+    assert "tasks fetch" not in result.stderr.str()
+
+
+@pytest.mark.usefixtures("nothing_fetched")
+def test_where_some_can_be_fetched_the_others_are_counted(repo: Repository) -> None:
+    result = repo.run(*PAPERS, "--mlr-tasks=iclr2023_dg,iclr2023_bands,iclr2025_dl4c")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        [
+            "*for mlrbench/paper/iclr2025_dl4c/r1 (inputs are missing for 3 of 3 cases)*: run"
+            " `mlrbench tasks fetch --stage paper`, or give a checkout with --mlr-tasks-dir; 2 of"
+            f" them need results, {ONLY}."
+        ]
+    )
+
+
+@pytest.mark.usefixtures("nothing_fetched")
+def test_a_stage_that_needs_no_results_is_advised_as_ever(repo: Repository) -> None:
+    both = ("--mlr-stage=idea,paper", "--mlr-tasks=iclr2023_dg")
+    repo.run(*PAPERS, *both).stderr.fnmatch_lines(
+        [
+            "*no task.md for mlrbench/idea/iclr2023_dg/r1 (*run `mlrbench tasks fetch --stage"
+            f" idea,paper`, *; 1 of them need results, {ONLY}."
+        ]
+    )
+
+
+def test_the_header_of_a_mixed_selection_says_what_is_not_published(
+    repo: Repository, checkout: Path
+) -> None:
+    repo.lay({"agent.py": AGENT})
+    some = ("--mlr-tasks=iclr2023_dg,iclr2025_dl4c", f"--mlr-tasks-dir={checkout}")
+    repo.run(*PAPERS, *some).stdout.fnmatch_lines(
+        [
+            "mlrbench: 1 of 2 cases lack inputs, and will not be measured: the results a paper"
+            f" starts from are {ONLY}"
+        ]
+    )
 
 
 def test_a_folder_that_is_no_checkout_is_refused(repo: Repository) -> None:

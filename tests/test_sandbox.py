@@ -13,8 +13,10 @@ import pytest
 from test_bad_input import refused
 
 from pytest_mlrbench.agents.command import CommandAgent
-from pytest_mlrbench.errors import SystemFault
+from pytest_mlrbench.cli import main
+from pytest_mlrbench.errors import InputError, SystemFault
 from pytest_mlrbench.run import digests
+from pytest_mlrbench.sandbox import engine
 from pytest_mlrbench.sandbox.ledger import read
 from pytest_mlrbench.sandbox.limits import words_of
 from pytest_mlrbench.sandbox.local import run_process
@@ -56,6 +58,25 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--mlr-agent-max-cost=0"], ["--mlr-agent-max-cost must be above 0"]),
         ([], ["no Docker engine answers", "--mlr-sandbox=local"]),
         (["--mlr-network=models"], ["--mlr-network=models", "OPENAI_API_KEY"]),
+        (["--mlr-allow-host=http://a.org"], ["'http://a.org' names no host", "write HOST"]),
+        (["--mlr-allow-host=a.org,bad host"], ["'bad host' names no host"]),
+        (["--mlr-allow-host=a.org:99999"], ["'a.org:99999' names no host"]),
+        (["--mlr-agent=null", "--mlr-allow-host=a b"], ["'a b' names no host"]),
+        ([LOCAL, "--mlr-image=mine"], ["--mlr-image is for containers", "--mlr-sandbox=docker"]),
+        (
+            [LOCAL, "--mlr-agent-max-cost=1"],
+            ["--mlr-agent-max-cost is for commands that ask models", "--mlr-sandbox=docker"],
+        ),
+        (["--mlr-agent-max-cost=1"], ["leave it out, or add --mlr-network=models"]),
+        (["--mlr-agent-max-cost=1", "--mlr-network=full"], ["leave it out, or set OPENAI_API_KEY"]),
+        (
+            ["--mlr-agent=scaffold:openai/gpt-5", "--mlr-stage=idea", "--mlr-agent-max-cost=1"],
+            ["agent 'scaffold:openai/gpt-5' runs none: use --mlr-max-cost"],
+        ),
+        (
+            ["--mlr-agent=py:agent:answer", "--mlr-image=mine"],
+            ["--mlr-image is for containers, and no stage of this run has one: leave it out."],
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) and value else None,
 )
@@ -84,6 +105,55 @@ def test_what_a_coding_agent_lacks_is_said_at_the_start(
 ) -> None:
     said = refused(repo, "--mlr-stage=idea", "--mlr-agent=codex", *options)
     assert all(word in said for word in words), said
+
+
+def test_what_a_file_says_for_other_runs_too_is_no_mistake_of_this_one(repo: Repository) -> None:
+    repo.lay(
+        {
+            "agent.sh": "mkdir -p results; echo '# Results' > results/results.md",
+            "pytest.ini": "[pytest]\nmlr_image = mine\nmlr_agent_max_cost = 5\n",
+        }
+    )
+    repo.run(EXPERIMENT, CMD, LOCAL, "--mlr-limit=1", "--mlr-threshold=overall>=1")
+    (case,) = repo.report.cases
+    assert (case.verdict, case.sandbox) == ("pass", "local")
+    repo.run(EXPERIMENT, "--mlr-agent=null", "--mlr-limit=1", "--mlr-image=mine")
+    assert len(repo.report.cases) == 1  # as with --mlr-network: it runs no commands at all
+
+
+@pytest.mark.parametrize("host", [NOWHERE, ""], ids=["DOCKER_HOST", "usual"])
+def test_an_engine_that_does_not_answer_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    """What advice there is else depends on who wants it."""
+    usual = str(tmp_path / "usual.sock")
+    monkeypatch.setattr(engine, "_usual_socket", lambda: usual)
+    monkeypatch.setenv("DOCKER_HOST", host)
+    where = f"at DOCKER_HOST={host} (" if host else f"at {usual} ("
+    for otherwise in ("", engine.LOCALLY, engine.NOT_AGAIN):
+        with pytest.raises(InputError) as raised:
+            engine.connect(otherwise)
+        said = str(raised.value)
+        assert where in said
+        assert "there is no socket" in said
+        assert said.endswith(f"DOCKER_HOST{otherwise}.")
+
+
+def test_to_clean_up_there_is_no_other_place(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["clean", "--dry-run"]) != 0
+    said = capsys.readouterr().err
+    assert f"no Docker engine answers at DOCKER_HOST={NOWHERE} " in said
+    assert said.endswith("start it, or correct DOCKER_HOST.\n")
+
+
+def test_a_run_goes_on_in_no_other_place(repo: Repository) -> None:
+    """There, all its cases would be run again."""
+    repo.lay({"agent.sh": "exit 1"})
+    result = repo.run(EXPERIMENT, CMD, "--mlr-limit=1", "--mlr-resume")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = "\n".join(result.errlines)
+    assert "as only the engine knows whether the image of this run is still the same." in said
+    assert "local" not in said
 
 
 def test_a_python_callable_runs_in_no_container(repo: Repository) -> None:

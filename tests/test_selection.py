@@ -30,6 +30,28 @@ def chosen(
     return [task.id for task in select_tasks(FRUIT, choice)]
 
 
+WORKSHOPS = make_suite("iclr2023_dg", "iclr2023_nf", "iclr2025_wsl", "iclr2025_bi_align")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("iclr2024_dg", "iclr2023_dg"),
+        ("iclr2025_wls", "iclr2025_wsl"),
+        ("ICLR2025_WSL", "iclr2025_wsl"),
+        ("iclr2025_bi-align", "iclr2025_bi_align"),
+    ],
+)
+def test_a_slip_is_told_the_task_that_was_meant(typed: str, meant: str) -> None:
+    with one_sentence(f"matches {typed!r}. Did you mean {meant}? `mlrbench tasks list"):
+        select_tasks(WORKSHOPS, Choice(tasks=(typed,)))
+
+
+def test_tasks_that_share_a_conference_only_are_not_said_to_be_meant() -> None:
+    with one_sentence("matches 'iclr2023_zzz'. `mlrbench tasks list --suite "):
+        select_tasks(WORKSHOPS, Choice(tasks=("iclr2023_zzz",)))
+
+
 # Stages
 
 

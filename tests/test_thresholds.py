@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mlrbench.run.thresholds import DEFAULT, Threshold, check_names
-from pytest_mlrbench.suites.rubrics import HIGHEST, LOWEST, stage_rubrics
+from pytest_mlrbench.suites.rubrics import HIGHEST, LOWEST, rubric, stage_rubrics
 from pytest_mlrbench.suites.stages import STAGES
 
 OPERATORS = (">=", ">", "<=", "<", "==")
@@ -134,6 +134,25 @@ def test_a_name_of_another_stage_only_is_refused() -> None:
 def test_a_qualified_name_must_be_scored_in_that_stage() -> None:
     with one_sentence("'feasibility'", "not scored in paper"):
         check("paper:feasibility>=6", "idea", "paper")
+
+
+def test_a_name_of_another_judges_rubric_says_so() -> None:
+    with one_sentence(
+        "'baseline' is not scored in experiment by the rubric experiment; scored there: overall,",
+        " (baseline belongs to the rubric of --mlr-judge=checklist).",
+    ):
+        check("experiment:baseline>=5", "idea")
+    with one_sentence("is not scored in idea, paper by the rubrics idea, paper;"):
+        check("brilliance>=6", "idea", "paper")
+
+
+def test_the_checklist_says_which_rubric_has_a_name() -> None:
+    checklist = dict.fromkeys(STAGES, rubric("checklist"))
+    with one_sentence(
+        "'soundness' is not scored in experiment by the rubric checklist;",
+        " (soundness belongs to the rubric experiment, which the checklist does not use).",
+    ):
+        check_names([Threshold.parse("experiment:soundness>=5")], checklist, ["experiment"])
 
 
 @pytest.mark.parametrize("name", ["confidence", "hallucination"])

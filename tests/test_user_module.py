@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from builders import one_sentence
+
+from pytest_mlrbench.judges.base import as_judges
 
 if TYPE_CHECKING:
     from conftest import Repository
@@ -285,6 +288,62 @@ def test_a_judge_that_raises_leaves_the_case_unmeasured(repo: Repository) -> Non
     (summary,) = repo.report.summary
     assert (summary.scored, summary.not_measured_causes) == (0, {"internal": 2})
     assert {case.overall for case in repo.report.cases} == {None}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ('Judge("anna", 9)', "<*Judge object*>, which is no list: give a list of judges, as [[]<*"),
+        ("[]", "an empty list: give at least one judge, see pytest_mlrbench.judges.base.Judge."),
+    ],
+)
+def test_a_fixture_that_gives_no_list_of_judges_is_said(
+    repo: Repository, given: str, said: str
+) -> None:
+    lay(repo, FUNCTION, JUDGES.replace('[Judge("anna", 9), Judge("ben", 4)]', given))
+    result = repo.run(*OURS, "--mlr-judge=fixture", ".")
+    result.assert_outcomes(errors=2)
+    result.stdout.fnmatch_lines([f"the fixture mlr_judges gave {said}"])
+    result.stdout.no_fnmatch_line("*Error: *")
+
+
+class Own:
+    """A judge of the user's, of which *changes* are made."""
+
+    id, spec, digest = "mine", "mine:v1", "v1"
+    rubric = prepare = review = "no method"
+
+    def __init__(self, **changes: object) -> None:
+        vars(self).update(dict.fromkeys(("rubric", "prepare", "review"), print) | changes)
+
+    def __repr__(self) -> str:
+        return "<mine>"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (Own(), "<mine>, which is no list: give a list of judges, as [<mine>]."),
+        (None, "None, which is no list: give a list of judges, as [MyJudge()]."),
+        ("mine", "'mine', which is no list: give a list of judges, as [MyJudge()]."),
+        (Own, "which is no list: give a list of judges, as [MyJudge()]."),
+        ({"mine": Own()}, "{'mine': <mine>}, which is no list: give a list of judges,"),
+        ((), "an empty list: give at least one judge, see pytest_mlrbench.judges.base.Judge."),
+        ([7], "7, which has no id, spec, digest, rubric, prepare, review: give a list of judges,"),
+        ([Own], "Own'>, which is a class: give an object of it, Own()."),
+        ([Own(id=7)], "<mine>, whose id is 7 and no text: see "),
+        ([Own(spec=None)], "<mine>, whose spec is None and no text: see "),
+        ([Own(digest=b"x")], "<mine>, whose digest is b'x' and no text: see "),
+        ([Own(rubric="idea")], "<mine>, whose rubric is no method: see "),
+        ([Own(), Own(review=None)], "<mine>, whose review is no method: see "),
+        ([Own(id="Mine")], "a judge with the id 'Mine': ids are small letters, "),
+        ([Own(), Own()], "a judge with the id 'mine': ids are small letters, "),
+    ],
+    ids=str,
+)
+def test_what_is_no_list_of_judges_is_one_sentence(given: object, said: str) -> None:
+    with one_sentence("the fixture mlr_judges gave ", said):
+        as_judges(given)
 
 
 def test_a_test_of_ones_own_may_bear_a_mark_of_that_name(repo: Repository) -> None:

@@ -20,6 +20,7 @@ from pytest_mlrbench.errors import AgentFault, InputError, SystemFault
 from pytest_mlrbench.models.redaction import of_environment
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.sandbox.base import FILES, Ended
+from pytest_mlrbench.sandbox.contents import Content
 from pytest_mlrbench.sandbox.limits import words_apart, words_of
 from pytest_mlrbench.sandbox.local import LocalSandbox
 from pytest_mlrbench.sandbox.room import Environment, Room
@@ -27,6 +28,10 @@ from pytest_mlrbench.suites.select import Case
 
 #: How much of an agent's output is quoted when it crashes, in characters.
 _TAIL = 300
+#: How much of a first line the kernel looks at, in bytes.
+_HEAD = 256
+#: What to do about a file that is not there, where it may be meant to be elsewhere.
+_OR_IN_IMAGE = "correct its name, or write an absolute path for one of the image"
 #: Seconds a Python agent's module may take to be imported.
 _LOADING = 120
 #: Programs whose first word is a script; the command runs in the workspace, where it is not.
@@ -67,14 +72,53 @@ class CommandAgent:
 
         :raises InputError: it is not.
         """
-        spec, base, words = self.spec, self.base, self.words
         if not self._program:
+            if self.words[0] in self.named:
+                self._check_executable()
             raise InputError(
-                f"agent {spec!r}: there is no program {words[0]!r}, on the PATH or in {base}."
+                f"agent {self.spec!r}: there is no program {self.words[0]!r}, on the PATH or in"
+                f" {self.base}."
             )
-        script = words[1] if len(words) > 1 and _INTERPRETER.fullmatch(Path(words[0]).name) else ""
-        if Path(script).suffix and not script.startswith("-") and not os.path.exists(base / script):
-            raise InputError(f"agent {spec!r}: there is no file {script!r} in {base}.")
+        if self._script and not os.path.isfile(self.base / self._script):
+            raise InputError(f"{self._missing('file', self._script)}: correct its name.")
+
+    def image_contents(self) -> list[Content]:
+        """Return what containers must have for the command, beside the files that are named.
+
+        :raises InputError: a file that it names is not on this machine.
+        """
+        first, script = self.words[0], self._script
+        if first in self.named:
+            self._check_executable()
+            found = [Content("program", name) for name in interpreters(self.named[first])]
+        elif "/" in first and not os.path.isabs(first):
+            raise InputError(f"{self._missing('program', first)}: {_OR_IN_IMAGE}.")
+        else:
+            found = [Content("program", first)]
+        if os.path.isabs(script):
+            found.append(Content("file", script))
+        elif script and script not in self.named:
+            raise InputError(f"{self._missing('file', script)}: {_OR_IN_IMAGE}.")
+        return [content for content in found if not content.is_given]
+
+    @property
+    def _script(self) -> str:
+        """The word by which the program is told a file of code; empty if there is none for sure."""
+        if len(self.words) < 2 or not _INTERPRETER.fullmatch(Path(self.words[0]).name):
+            return ""
+        word = self.words[1]
+        return word if Path(word).suffix and not word.startswith("-") else ""
+
+    def _missing(self, kind: str, word: str) -> str:
+        return f"agent {self.spec!r}: there is no {kind} {word!r} in {self.base}"
+
+    def _check_executable(self) -> None:
+        path = self.named[self.words[0]]
+        if not os.access(path, os.X_OK):
+            raise InputError(
+                f"agent {self.spec!r}: there is no program {self.words[0]!r}, as {path} cannot be"
+                " executed: chmod +x makes it one, or name its interpreter before it."
+            )
 
     @cached_property
     def _program(self) -> str:
@@ -157,6 +201,10 @@ class PythonAgent(CommandAgent):
     def check_here(self) -> None:
         """Nothing to look for before :meth:`prepare`."""
 
+    def image_contents(self) -> list[Content]:
+        """It runs in no container."""
+        return []
+
     def prepare(self, cases: Sequence[Case]) -> None:
         """Import the callable once, in a process of its own."""
         try:
@@ -215,6 +263,14 @@ class ReferenceAgent(PythonAgent):
     def contained(self) -> list[str]:
         """The command in a container, where the package is installed."""
         return ["python3", *self.arguments]
+
+    def image_contents(self) -> list[Content]:
+        """Return what containers must have for it."""
+        packages = ("pytest_mlrbench", "sklearn", "matplotlib")
+        return [
+            Content("program", "python3", is_shipped=True),
+            *(Content("package", name, is_shipped=True) for name in packages),
+        ]
 
     def prepare(self, cases: Sequence[Case]) -> None:
         """Make sure that what the experiments need is installed."""
@@ -281,6 +337,19 @@ def _passed(ended: Ended, room: Room) -> str:
     amount = f"{limit} processes" if ended.reason == "pids" else words_of(limit)
     what = {"pids": "had more than", "memory": "used more memory than", "disk": "wrote more than"}
     return f"the agent {what[ended.reason]} its {amount} (--mlr-limits {ended.reason}=)."
+
+
+def interpreters(path: Path) -> list[str]:
+    """Return the programs that the first line of a script says to run it by; none without one."""
+    with path.open("rb") as file:
+        line = file.readline(_HEAD).decode("utf-8", "replace").rstrip("\n")
+    if not line.startswith("#!"):
+        return []
+    # Spaces and tabs are what the kernel takes apart: a carriage return is a part of the name.
+    first, *rest = re.split(r"[ \t]+", line[2:].lstrip(" \t"))
+    by_name = [word for word in rest if not word.startswith("-") and "=" not in word]
+    found = [first, *by_name[:1]] if Path(first).name == "env" else [first]
+    return [word for word in found if word]
 
 
 def _inside(word: str) -> str:

@@ -7,7 +7,7 @@ coder.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from pytest_mlrbench.models import registry
 from pytest_mlrbench.models.calls import Calls, Meter
 from pytest_mlrbench.models.config import PROVIDERS, ModelConfig
 from pytest_mlrbench.run import digests
+from pytest_mlrbench.sandbox.contents import Content
 from pytest_mlrbench.spent import Spent
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
@@ -133,6 +134,14 @@ class ScaffoldAgent:
         """
         if check := getattr(self.coder, "check_here", None):
             check()
+
+    def image_contents(self) -> list[Content]:
+        """Return what containers must have for the coder.
+
+        :raises InputError: a file that it names is not on this machine.
+        """
+        ask: Callable[[], list[Content]] = getattr(self.coder, "image_contents", list)
+        return ask()
 
     @property
     def waits(self) -> bool:

@@ -56,6 +56,11 @@ def _scaffold(spec: str, base: Path, live: Live) -> Agent:
     from pytest_mlrbench.agents.scaffold import ScaffoldAgent, model_of
 
     coder = live.options.coder if live.runs_experiments else ""
+    if not coder and "agent_max_cost" in live.options.sandbox.typed:
+        raise InputError(
+            f"--mlr-agent-max-cost is for commands that ask models, and agent {spec!r} runs none:"
+            " use --mlr-max-cost, which bounds the whole run."
+        )
     return ScaffoldAgent(
         spec,
         base,

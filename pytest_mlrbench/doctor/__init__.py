@@ -42,7 +42,7 @@ def probes(folder: Path | None = None) -> list[Probe]:
     return [
         *python.probes(),
         *keys.probes(),
-        engine.probe(),
+        *engine.probes(),
         *machine.probes(folder),
         *suites.probes(),
     ]

@@ -7,11 +7,15 @@ import os
 import socket
 from collections.abc import Callable
 from functools import partial
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from pytest_mlrbench.doctor.probe import Probe, Seen, within
+from pytest_mlrbench.sandbox.contents import BUILD
+from pytest_mlrbench.sandbox.options import IMAGE
 
 #: Seconds an engine has for an answer.
 PATIENCE = 2.0
@@ -35,31 +39,70 @@ class _UnixConnection(HTTPConnection):
 _Connect = Callable[[], HTTPConnection]
 
 
-def probe() -> Probe:
-    """Return the look at DOCKER_HOST or, without it, at the usual sockets."""
-    return Probe(
-        area="machine", name="engine", look=_look, enables="Agents are run in its containers."
-    )
+class _Engine(NamedTuple):
+    """What was seen of an engine, and how to ask it; null for one that is not asked."""
+
+    seen: Seen
+    connect: _Connect | None = None
 
 
-def _look() -> Seen:
+def probes() -> list[Probe]:
+    """Return the looks at DOCKER_HOST or, without it, the usual sockets, and at the image there."""
+    return [
+        Probe(
+            area="machine",
+            name="engine",
+            look=lambda: _find().seen,
+            enables="Agents are run in its containers.",
+        ),
+        Probe(
+            area="machine",
+            name="image",
+            look=_look_at_image,
+            enables="Containers are made of it, unless --mlr-image names another.",
+        ),
+    ]
+
+
+def _find() -> _Engine:
     host = os.environ.get("DOCKER_HOST", "").strip()
     if host:
         return _look_at_host(host)
     places = [SOCKET]
     if runtime := os.environ.get("XDG_RUNTIME_DIR", "").strip():
         places.append(Path(runtime, "docker.sock"))
-    seen = [_look_at_socket(str(place)) for place in places]
+    found = [_look_at_socket(str(place)) for place in places]
     # The one that works, or else the one that is at least there: it is what wants mending.
     for state in ("ok", "broken"):
-        for one in seen:
-            if one.state == state:
+        for one in found:
+            if one.seen.state == state:
                 return one
     where = " or ".join(str(place) for place in places)
-    return Seen("missing", f"there is no socket {where}", _START)
+    return _Engine(Seen("missing", f"there is no socket {where}", _START))
 
 
-def _look_at_host(host: str) -> Seen:
+def _look_at_image() -> Seen:
+    """Ask the engine for the image that runs use unless they name another."""
+    engine = _find()
+    if engine.seen.state != "ok" or engine.connect is None:
+        return Seen("missing", "there is no engine to ask", "An engine is needed first.")
+    build = f"To get it: `{BUILD.format(IMAGE)}` in the project's repository"
+    try:
+        answer = within(PATIENCE, partial(_ask_for, engine.connect, f"/images/{IMAGE}/json"))
+    except (OSError, HTTPException) as error:
+        return Seen("broken", f"the engine does not say whether it has {IMAGE}: {error}")
+    if answer.status == HTTPStatus.NOT_FOUND:
+        return Seen(
+            "missing",
+            f"the engine has no {IMAGE}",
+            f"{build}, or name an image of yours with --mlr-image.",
+        )
+    if answer.status != HTTPStatus.OK:
+        return Seen("broken", f"asked for {IMAGE}, the engine answers with status {answer.status}")
+    return Seen("ok", f"the engine has {IMAGE}")
+
+
+def _look_at_host(host: str) -> _Engine:
     """Look at the engine DOCKER_HOST names; a user and a password in it are not repeated."""
     scheme, found, address = host.partition("://")
     if not found:  # docker takes a bare address so
@@ -68,22 +111,30 @@ def _look_at_host(host: str) -> Seen:
         return _look_at_socket(address or str(SOCKET))
     if scheme not in ("tcp", "http") or os.environ.get("DOCKER_TLS_VERIFY"):
         how = "TLS" if scheme in ("tcp", "http", "https") else f"{scheme[:20]}://"
-        return Seen(
-            "broken",
-            f"DOCKER_HOST is reached by {how}, which mlrbench doctor does not speak",
-            "Ask it yourself: `docker version`.",
+        return _Engine(
+            Seen(
+                "broken",
+                f"DOCKER_HOST is reached by {how}, which mlrbench doctor does not speak",
+                "Ask it yourself: `docker version`.",
+            )
         )
     try:
         url = urlsplit(f"//{address}")
         name, port = url.hostname or "localhost", url.port or 2375
         HTTPConnection(name, port)  # which connects to nothing yet, but reads the name
     except (ValueError, HTTPException):
-        return Seen("broken", "DOCKER_HOST is no address", "Write it as tcp://HOST:PORT.")
-    return _ask(f"{name}:{port}", lambda: HTTPConnection(name, port, timeout=PATIENCE))
+        seen = Seen("broken", "DOCKER_HOST is no address", "Write it as tcp://HOST:PORT.")
+        return _Engine(seen)
+
+    def connect() -> HTTPConnection:
+        return HTTPConnection(name, port, timeout=PATIENCE)
+
+    return _Engine(_ask(f"{name}:{port}", connect), connect)
 
 
-def _look_at_socket(path: str) -> Seen:
-    return _ask(path, lambda: _UnixConnection(path, PATIENCE))
+def _look_at_socket(path: str) -> _Engine:
+    connect = partial(_UnixConnection, path, PATIENCE)
+    return _Engine(_ask(path, connect), connect)
 
 
 def _ask(where: str, connect: _Connect) -> Seen:
@@ -109,19 +160,29 @@ def _ask(where: str, connect: _Connect) -> Seen:
     return Seen("ok", f"{_version(connect)} answers at {where}")
 
 
+class _Answer(NamedTuple):
+    status: int
+    body: bytes
+
+
 def _get(connect: _Connect, path: str) -> bytes:
     """Return the body of an answer.
 
     :raises OSError: there is nobody to ask.
     :raises HTTPException: the answer is not one of an engine.
     """
+    answer = _ask_for(connect, path)
+    if answer.status != HTTPStatus.OK:
+        raise HTTPException(f"GET {path} is answered with status {answer.status}")
+    return answer.body
+
+
+def _ask_for(connect: _Connect, path: str) -> _Answer:
     connection = connect()
     try:
         connection.request("GET", path)
         with connection.getresponse() as response:
-            if response.status != 200:
-                raise HTTPException(f"GET {path} is answered with status {response.status}")
-            return response.read(1 << 20)
+            return _Answer(response.status, response.read(1 << 20))
     finally:
         connection.close()
 

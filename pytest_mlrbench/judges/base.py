@@ -14,6 +14,11 @@ from pytest_mlrbench.judges.review import Answer
 from pytest_mlrbench.suites.rubrics import Rubric
 from pytest_mlrbench.suites.select import Case
 
+_GAVE = "the fixture mlr_judges gave"
+_SEE = "see pytest_mlrbench.judges.base.Judge"
+_TEXTS = ("id", "spec", "digest")
+_METHODS = ("rubric", "prepare", "review")
+
 
 @dataclass(frozen=True, slots=True)
 class Reviewable:
@@ -60,19 +65,34 @@ def as_judges(given: object) -> Sequence[Judge]:
 
     :raises InputError: it is no list of judges.
     """
-    wanted = ("id", "spec", "digest", "rubric", "prepare", "review")
-    for judge in given if isinstance(given, Sequence) and given else [given]:
-        if missing := [name for name in wanted if not hasattr(judge, name)]:
-            raise InputError(
-                f"the fixture mlr_judges gave {judge!r}, which has no {', '.join(missing)}:"
-                " give a list of judges, see pytest_mlrbench.judges.base.Judge."
-            )
-    names = [judge.id for judge in given] if isinstance(given, Sequence) else [given.id]  # type: ignore[attr-defined]
+    if not isinstance(given, list | tuple):
+        form = "[MyJudge()]" if _fault(given) else f"[{given!r}]"
+        raise InputError(f"{_GAVE} {given!r}, which is no list: give a list of judges, as {form}.")
+    if not given:
+        raise InputError(f"{_GAVE} an empty list: give at least one judge, {_SEE}.")
+    for judge in given:
+        if fault := _fault(judge):
+            raise InputError(f"{_GAVE} {judge!r}, {fault}.")
+    names = [judge.id for judge in given]
     for name in names:
         if names.count(name) > 1 or not re.fullmatch(r"[a-z0-9_-]+", name):
             raise InputError(
-                f"the fixture mlr_judges gave a judge with the id {name!r}: ids are small letters,"
+                f"{_GAVE} a judge with the id {name!r}: ids are small letters,"
                 " digits, '_' or '-', and there must not be two of one."
             )
-    judges: Sequence[Judge] = given if isinstance(given, Sequence) else [given]  # type: ignore[list-item]
-    return judges
+    return given
+
+
+def _fault(judge: object) -> str:
+    """What keeps an object from being a judge: the end of a sentence, empty if nothing does."""
+    if missing := [name for name in (*_TEXTS, *_METHODS) if not hasattr(judge, name)]:
+        return f"which has no {', '.join(missing)}: give a list of judges, {_SEE}"
+    if isinstance(judge, type):
+        return f"which is a class: give an object of it, {judge.__name__}()"
+    for name in _TEXTS:
+        if not isinstance(value := getattr(judge, name), str):
+            return f"whose {name} is {value!r} and no text: {_SEE}"
+    for name in _METHODS:
+        if not callable(getattr(judge, name)):
+            return f"whose {name} is no method: {_SEE}"
+    return ""

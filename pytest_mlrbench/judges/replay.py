@@ -20,7 +20,7 @@ from pytest_mlrbench.judges.review import (
 )
 from pytest_mlrbench.layout import PublishedLayout
 from pytest_mlrbench.published import Published, PublishedJudge
-from pytest_mlrbench.resources import user_path
+from pytest_mlrbench.resources import no_folder, user_path
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.folder import RunFolder, read_model
 from pytest_mlrbench.suites.rubrics import Rubric, rubric
@@ -207,7 +207,7 @@ def replayed_judges(
     """
     folder = user_path(base, spec.removeprefix("replay:")).resolve()
     if not folder.is_dir():
-        raise InputError(f"judge {spec!r}: there is no folder {folder}.")
+        raise InputError(f"judge {spec!r}: {no_folder(folder)}.")
     if (folder / "run.json").is_file():
         stored = sorted({path.stem for path in folder.glob("cases/*/*/*/reviews/*.json")})
         judges: list[Judge] = [

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 FORMS = "anthropic:MODEL, openai:MODEL, google:MODEL, checklist, published, replay:DIR, fixture"
 #: What the specs of live judges begin with: the providers.
 _LIVE = ("anthropic", "openai", "google")
-_NAMED = re.compile(r"(?P<name>[A-Za-z0-9_-]+)=(?P<spec>.+)", re.DOTALL)
+#: What may stand before the colon of a spec, behind which there may be a ``=`` too.
+_WITH_COLON = (*_LIVE, "replay")
 
 
 def make_judges(
@@ -35,10 +36,7 @@ def make_judges(
     """
     judges: list[Judge] = []
     for text in specs:
-        match = _NAMED.fullmatch(text)
-        name, spec = (match["name"], match["spec"]) if match else ("", text)
-        if not re.fullmatch(r"[a-z0-9_-]*", name):
-            raise InputError(f"judge {text!r}: the name must be small letters, digits, '_' or '-'.")
+        name, spec = _split(text)
         if spec.partition(":")[0] in _LIVE and live:
             judges.append(_live(spec, name, stages, rubrics, live))
         else:
@@ -57,6 +55,22 @@ def make_judges(
                 " run them apart."
             )
     return judges
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Return name and spec; the name is empty where none is given.
+
+    :raises InputError: what is given as a name is none.
+    """
+    name, equals, spec = text.partition("=")
+    kind, colon, _ = name.partition(":")
+    if not equals or (colon and kind in _WITH_COLON):
+        return "", text
+    if not re.fullmatch(r"[a-z0-9_-]+", name):
+        raise InputError(
+            f"judge {text!r}: the name must be small letters, digits, '_' or '-', not {name!r}."
+        )
+    return name, spec
 
 
 def _live(spec: str, name: str, stages: Sequence[str], rubrics: Path | None, live: Live) -> Judge:
@@ -85,4 +99,8 @@ def _make(
         from pytest_mlrbench.judges.replay import replayed_judges
 
         return replayed_judges(spec, name, base, stages, rubrics)
+    if spec == "fixture":
+        raise InputError(
+            "--mlr-judge=fixture goes with no other judge and no name: the fixture gives them all."
+        )
     raise InputError(f"there is no judge {spec!r}: a judge is one of {FORMS}.")

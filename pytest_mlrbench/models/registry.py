@@ -120,7 +120,7 @@ def _adapter_of(config: ModelConfig) -> Callable[[ModelConfig, str], Adapter]:
         raise InputError(f"{config}: api={config.api!r} is for models of openai only.")
     module, distribution, ours, name = entry
     if not _is_there(module):
-        raise InputError(f"{config} needs {distribution}: pip install {distribution}.")
+        raise InputError(f"{config} needs {distribution}: pip install 'pytest-mlrbench[models]'.")
     make: Callable[[ModelConfig, str], Adapter] = getattr(
         import_module(f"pytest_mlrbench.models.{ours}"), name
     )

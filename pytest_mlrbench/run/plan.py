@@ -12,6 +12,7 @@ from pytest_mlrbench.agents.needs import needs_of
 from pytest_mlrbench.agents.specs import make_agent
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.fetching.verify import check_files
+from pytest_mlrbench.fetching.wanted import WITH_RESULTS, tasks_with_results
 from pytest_mlrbench.judges.base import Judge
 from pytest_mlrbench.judges.kinship import Kinship, author_of, kin, warning
 from pytest_mlrbench.judges.specs import make_judges
@@ -76,7 +77,8 @@ class Plan:
         check_names(thresholds, rubrics, stages)
         cases = make_cases(suite, stages, tasks, options.repeats)
         needs = needs_of(agent) if agent else None
-        rooms = Rooms(options.sandbox, options.agent, needs, stages, live)
+        resuming = bool(options.resume)
+        rooms = Rooms(options.sandbox, options.agent, needs, stages, live, resuming=resuming)
         return cls(
             options, suite, stages, cases, agent, tuple(judges), thresholds, rubrics, live, rooms
         )
@@ -98,7 +100,7 @@ class Plan:
     def _need_inputs(self, agent: Agent) -> None:
         """Refuse a run in which no case has its inputs; where only some do, those are measured."""
         if len(self.lacking) == len(self.cases):
-            first = self.lacking[0]
+            first = (self._attainable or self.lacking)[0]
             missing = ", ".join(self.suite.missing_inputs(first.task, STAGES[first.stage]))
             raise InputError(
                 f"suite {self.suite.name!r} has no {missing} for {first.name} (inputs are missing"
@@ -118,15 +120,39 @@ class Plan:
     def _remedy(self) -> str:
         """How to get the inputs of the first case that lacks some."""
         if self.suite.source:
-            fetch = f"mlrbench tasks fetch --stage {','.join(self.stages)}"
-            if self.options.tasks_dir:
-                return f"run `{fetch} --tasks-dir {self.options.tasks_dir}`"
-            return f"run `{fetch}`, or give a checkout with --mlr-tasks-dir"
+            return self._fetch
         case, folder = self.lacking[0], self.suite.folder
         missing = self.suite.missing_inputs(case.task, STAGES[case.stage])
         places = [f"{folder}/tasks/{case.task.id}.md"] * ("task.md" in missing)
         places += [f"{folder}/inputs/{case.task.id}/{n}" for n in missing if n != "task.md"]
         return f"add {', '.join(places)}" + ", and so for the others" * (len(self.lacking) > 1)
+
+    @property
+    def _fetch(self) -> str:
+        """The command that gets what is published, and what that is not."""
+        never = len(self.lacking) - len(self._attainable)
+        results = f"published for the ten tasks of {WITH_RESULTS} only: --mlr-suite={WITH_RESULTS}"
+        if not self._attainable:
+            return f"the results a paper starts from are {results}"
+        words = f"mlrbench tasks fetch --stage {','.join(self.stages)}"
+        if self.options.tasks_dir:
+            fetch = f"run `{words} --tasks-dir {self.options.tasks_dir}`"
+        else:
+            fetch = f"run `{words}`, or give a checkout with --mlr-tasks-dir"
+        return f"{fetch}; {never} of them need results, {results}" if never else fetch
+
+    @cached_property
+    def _attainable(self) -> Sequence[Case]:
+        """The cases that lack inputs, all of which are published or the user's to add."""
+        if not self.suite.source or not any("results" in STAGES[s].inputs for s in self.stages):
+            return self.lacking
+        ten = tasks_with_results()
+        return [
+            case
+            for case in self.lacking
+            if case.task.id in ten
+            or "results" not in self.suite.missing_inputs(case.task, STAGES[case.stage])
+        ]
 
     @cached_property
     def lacking(self) -> tuple[Case, ...]:
@@ -232,7 +258,8 @@ def prepare(agent: Agent, rooms: Rooms, cases: Sequence[Case]) -> None:
 
     :raises InputError: one of them cannot.
     """
-    rooms.prepare()
+    wanted = getattr(agent, "image_contents", tuple) if rooms.uses("docker") else tuple
+    rooms.prepare(wanted())
     if rooms.uses("local") and (check := getattr(agent, "check_here", None)):
         check()
     agent.prepare(cases)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.suites.rubrics import HIGHEST, LOWEST, Rubric
+from pytest_mlrbench.suites.rubrics import HIGHEST, LOWEST, Rubric, rubric
 from pytest_mlrbench.suites.stages import STAGES
 
 #: The acceptance line of the paper (arXiv 2505.19955).
@@ -90,5 +90,23 @@ def check_names(
             known = ["overall", *(name for stage in stages for name in rubrics[stage].names(stage))]
             raise InputError(
                 f"threshold {str(threshold)!r}: {threshold.name!r} is not scored in"
-                f" {', '.join(stages)}; scored there: {', '.join(dict.fromkeys(known))}."
+                f" {', '.join(stages)} by {_names(rubrics[stage] for stage in stages)};"
+                f" scored there: {', '.join(dict.fromkeys(known))}"
+                f"{_elsewhere(threshold.name, stages, rubrics)}."
             )
+
+
+def _names(rubrics: Iterable[Rubric]) -> str:
+    names = list(dict.fromkeys(rubric.name for rubric in rubrics))
+    return f"the rubric{'s' * (len(names) > 1)} {', '.join(names)}"
+
+
+def _elsewhere(name: str, stages: Sequence[str], rubrics: Mapping[str, Rubric]) -> str:
+    """Say that another rubric has *name*, if one does: which one is used, the judge decides."""
+    checklist = rubric("checklist")
+    for stage in stages:
+        if name in checklist.names(stage) and rubrics[stage].name != checklist.name:
+            return f" ({name} belongs to the rubric of --mlr-judge=checklist)"
+        if name in rubric(stage).names(stage) and rubrics[stage].name != stage:
+            return f" ({name} belongs to the rubric {stage}, which the checklist does not use)"
+    return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,10 @@ from pytest_mlrbench.sandbox.container_options import (
     home_of,
     options,
 )
+from pytest_mlrbench.sandbox.contents import Content
 from pytest_mlrbench.sandbox.doorway import open_network
-from pytest_mlrbench.sandbox.ending import Cause, Seen, reason_of
-from pytest_mlrbench.sandbox.engine import connect, engine_faults
+from pytest_mlrbench.sandbox.ending import Cause, Seen, lasted, reason_of
+from pytest_mlrbench.sandbox.engine import LOCALLY, connect, engine_faults
 from pytest_mlrbench.sandbox.handover import US, hand_over
 from pytest_mlrbench.sandbox.image import Image, examine
 from pytest_mlrbench.sandbox.labels import labels
@@ -58,6 +60,10 @@ class DockerSandbox:
     """
 
     name = "docker"
+    #: What the image must have; looked for when it is examined, so before the first case.
+    wanted: Sequence[Content] = ()
+    #: What to do where no engine can be started, as :func:`connect` says it.
+    otherwise = LOCALLY
 
     def __init__(self, image: str, limits: Limits, gpus: tuple[str, ...] = ()) -> None:
         self.image = image
@@ -69,12 +75,15 @@ class DockerSandbox:
     @cached_property
     def client(self) -> DockerClient:
         """The way to the engine; made when it is first needed, in each process."""
-        return connect()
+        return connect(self.otherwise)
 
     @cached_property
     def examined(self) -> Image:
         """The image, as it is when it is first needed."""
-        return examine(self.client, self.image, {**confined(self.limits), **devices(self.gpus)})
+        bound = {**confined(self.limits), **devices(self.gpus)}
+        with engine_faults("the engine was asked about itself"):
+            account = self.account
+        return examine(self.client, self.image, bound, account, self.wanted)
 
     @cached_property
     def is_rootless(self) -> bool:
@@ -238,6 +247,7 @@ class DockerSandbox:
         if not stay.has_ended:
             await in_thread(self._kill, stay)
             await stay.wait_for_end(DRAIN)
+        await stay.wait_until_read(DRAIN)
 
     def _signal(self, stay: Stay) -> None:
         """Send SIGTERM to all processes but the first, from inside: where they can be seen.
@@ -277,6 +287,9 @@ class DockerSandbox:
             words = recorder.complaint or " ".join(stay.output.tail.split())[-200:]
             why = words or "no reason given"
             raise SystemFault("start", f"the agent's program could not be started: {why}")
+        began, left = lasted(state, recorder.main_ended if recorder else None)
+        if cause == "timeout" and left < stay.job.deadline:
+            cause = "exit"  # which was seen too late only since there was so much to be read
         seen = Seen(
             cause=cause,
             state=state,
@@ -287,7 +300,7 @@ class DockerSandbox:
         )
         reason, code = reason_of(seen)
         disk = stay.disk.measured if reason == "disk" else None
-        ended = Ended(reason, code, time.monotonic() - stay.started, stay.output.tail, disk)
+        ended = Ended(reason, code, max(left - began, 0.0), stay.output.tail, disk)
         self._record(stay, ended)
         return ended
 
@@ -295,8 +308,7 @@ class DockerSandbox:
         """Write down how the command ended."""
         facts = ended.facts(self.limits)
         if stay.recorder:
-            stay.job.ledger.at_end(**facts)
-            stay.recorder.finish(ended)
+            stay.recorder.finish(facts, is_read=stay.is_read)
         else:
             stay.job.ledger.write("end", **facts)
         if ended.reason == "memory" and ended.code == 0:  # which is no fault of the agent's

@@ -15,26 +15,29 @@ if TYPE_CHECKING:
 
 #: Seconds an answer of the engine may take; a busy one takes seconds to start a container.
 TIMEOUT = 120
-_ADVICE = "start one, or add --mlr-sandbox=local for agents you trust with your own account"
+#: What to do without an engine: in a new run, and in one that had one.
+LOCALLY = ", or add --mlr-sandbox=local for agents you trust with your own account"
+NOT_AGAIN = ", as only the engine knows whether the image of this run is still the same"
 
 
-def connect() -> DockerClient:
+def connect(otherwise: str = "") -> DockerClient:
     """Return a client of the engine that ``DOCKER_HOST`` or the usual socket leads to.
 
+    :param otherwise: end of a sentence that tells to start an engine.
     :raises InputError: there is none, it does not answer, or it is on another machine.
     """
     try:
         import docker
     except ImportError:
         raise InputError(
-            "containers need the Python package docker: pip install 'pytest-mlrbench[docker]',"
-            " or add --mlr-sandbox=local."
+            "containers need the Python package docker: pip install"
+            f" 'pytest-mlrbench[docker]'{otherwise}."
         ) from None
     address = os.environ.get("DOCKER_HOST", "")
     if address and not address.startswith(("unix://", "/")):
         raise InputError(
             f"DOCKER_HOST={address} is not on this machine, and containers work on its folders:"
-            " run pytest there, or name a unix:// socket."
+            " run this there, or name a unix:// socket."
         )
     path = address.removeprefix("unix://") or _usual_socket()
     try:
@@ -42,7 +45,12 @@ def connect() -> DockerClient:
             knocking.connect(path)
         return docker.DockerClient(base_url=f"unix://{path}", version="auto", timeout=TIMEOUT)
     except Exception as error:
-        raise InputError(f"no Docker engine answers ({reason(error)}): {_ADVICE}.") from None
+        where, remedy = path, "start it, or name another by DOCKER_HOST"
+        if address:
+            where, remedy = f"DOCKER_HOST={address}", "start it, or correct DOCKER_HOST"
+        raise InputError(
+            f"no Docker engine answers at {where} ({reason(error)}): {remedy}{otherwise}."
+        ) from None
 
 
 def _usual_socket() -> str:

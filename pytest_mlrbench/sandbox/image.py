@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_mlrbench.errors import InputError, SystemFault
+from pytest_mlrbench.sandbox.base import WORKSPACE
+from pytest_mlrbench.sandbox.container_options import HOME, Account
+from pytest_mlrbench.sandbox.contents import BUILD, Content, first_lacking, question
 from pytest_mlrbench.sandbox.engine import engine_faults
 from pytest_mlrbench.sandbox.labels import labels
 from pytest_mlrbench.sandbox.reading import Reading
@@ -36,10 +40,18 @@ class Image:
     tools: frozenset[str]
 
 
-def examine(client: DockerClient, name: str, options: dict[str, Any]) -> Image:
+def examine(
+    client: DockerClient,
+    name: str,
+    options: dict[str, Any],
+    account: Account,
+    wanted: Sequence[Content] = (),
+) -> Image:
     """Look at the image *name*, and run it once with *options* to see what it has.
 
-    :raises InputError: it is missing, or nothing can be run in it under these options.
+    :param account: whom agents run as.
+    :raises InputError: it is missing, nothing can be run in it under these options, or it lacks
+        something that is *wanted*.
     """
     from docker.errors import ImageNotFound
 
@@ -49,20 +61,34 @@ def examine(client: DockerClient, name: str, options: dict[str, Any]) -> Image:
                 found = client.images.get(name)
             except ImageNotFound:
                 raise InputError(
-                    f"the engine has no image {name!r}: build it by `docker build -t {name} -f"
-                    " ci/docker/Dockerfile .` in the project's repository, pull it, or name another"
-                    " with --mlr-image."
+                    f"the engine has no image {name!r}: build it by `{BUILD.format(name)}` in the"
+                    " project's repository, pull it, or name another with --mlr-image."
                 ) from None
         digest = str(found.id)
-        said = _probe(client, digest, options)
+        said = _probe(client, digest, _as_cases_find_it(options, account), wanted)
     except SystemFault as fault:
         raise InputError(f"image {name!r} cannot be run: {fault.message}") from None
+    if lacking := first_lacking(wanted, said):
+        raise InputError(lacking.lacking(name))
     variables = dict(word.split("=", 1) for word in found.attrs["Config"].get("Env") or ())
     return Image(digest, variables.get("PATH", _PATH), frozenset(said) & _TOOLS.keys())
 
 
-def _probe(client: DockerClient, image: str, options: dict[str, Any]) -> list[str]:
-    """Return the names of the tools that the image has."""
+def _as_cases_find_it(options: dict[str, Any], account: Account) -> dict[str, Any]:
+    """Hide what an image has where the folders of a case will be, and from whom it is kept."""
+    empty = dict.fromkeys((WORKSPACE, HOME), "size=1m,mode=1777")
+    return {
+        **options,
+        "tmpfs": {**options.get("tmpfs", {}), **empty},
+        "working_dir": WORKSPACE,
+        "user": str(account),
+    }
+
+
+def _probe(
+    client: DockerClient, image: str, options: dict[str, Any], wanted: Sequence[Content]
+) -> list[str]:
+    """Return the names of the tools that the image has, and words for what of *wanted* it lacks."""
     script = "; ".join(
         " && ".join([*(f"[ -x {path} ]" for path in paths), f"echo {tool}"])
         for tool, paths in _TOOLS.items()
@@ -71,11 +97,10 @@ def _probe(client: DockerClient, image: str, options: dict[str, Any]) -> list[st
         container = client.containers.create(
             image,
             entrypoint=["/bin/sh"],
-            command=["-c", f"{script}; :"],
+            command=["-c", f"{script}\n{question(wanted)}\n:"],
             name=f"mlrbench-probe-{uuid.uuid4().hex[:12]}",
             labels=labels("", "probe"),
             network_mode="none",
-            user="65534:65534",
             init=True,
             **options,
         )

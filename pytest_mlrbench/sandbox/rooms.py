@@ -23,6 +23,7 @@ from pytest_mlrbench.suites.stages import STAGES
 if TYPE_CHECKING:
     from pytest_mlrbench.models.config import Provider
     from pytest_mlrbench.run.live import Live
+    from pytest_mlrbench.sandbox.contents import Content
     from pytest_mlrbench.sandbox.docker import DockerSandbox
     from pytest_mlrbench.sandbox.gate import Policy
     from pytest_mlrbench.sandbox.gpus import Gpus
@@ -35,6 +36,7 @@ class Rooms:
     :param agent: spec of the agent, for messages.
     :param needs: of the agent; null for one that runs no commands, which is given no room.
     :param live: has what the user said of models, and the budget.
+    :param resuming: whether the run goes on with an earlier one.
     :raises InputError: what was asked for does not go together.
     """
 
@@ -45,12 +47,15 @@ class Rooms:
         needs: Needs | None,
         stages: Sequence[str],
         live: Live,
+        *,
+        resuming: bool = False,
     ) -> None:
         options.check()
         self.options = options
         self.needs = needs
         self.stages = stages if needs else ()
         self._live = live
+        self._resuming = resuming
         if needs and needs.only and options.kind not in ("auto", needs.only[0]):
             raise InputError(
                 f"agent {agent!r} does not run with --mlr-sandbox={options.kind}: {needs.only[1]}."
@@ -59,15 +64,34 @@ class Rooms:
             raise InputError(
                 f"agent {agent!r} asks models over the network: --mlr-network=none leaves it none."
             )
-        kept = [f"--mlr-{n}" for n in ("network", "allow_host", "data") if getattr(options, n)]
+        kept = [n for n in ("network", "allow_host", "data") if getattr(options, n)]
+        kept += options.typed & {"image"}
         if self.stages and kept and not self.uses("docker"):
             raise InputError(
-                f"{kept[0].replace('_', '-')} is for containers, and no stage of this run has one:"
-                " leave it out, or add --mlr-sandbox=docker."
+                f"{_as_typed(kept[0])} is for containers, and no stage of this run has one:"
+                f" leave it out{self._or('add --mlr-sandbox=docker')}."
             )
 
         # In every process, also in those that prepare nothing: they share one budget.
         live.gated = any(where and self._policy(where) for where in map(self.place, self.stages))
+        if self.stages and not live.gated and "agent_max_cost" in options.typed:
+            raise InputError(
+                f"{_as_typed('agent_max_cost')} is for commands that ask models, and no stage of"
+                f" this run has one that may: leave it out{self._or(self._way_to_models)}."
+            )
+
+    @property
+    def _way_to_models(self) -> str:
+        """What would let commands ask models."""
+        if not self.uses("docker"):
+            return "add --mlr-sandbox=docker"
+        # With `full` it is only the keys that they lack.
+        is_shut = self.network == "none"
+        return "add --mlr-network=models" if is_shut else "set OPENAI_API_KEY or another key"
+
+    def _or(self, what: str) -> str:
+        """The other thing to do, if the agent can do with it."""
+        return "" if self.needs and self.needs.only else f", or {what}"
 
     def place(self, stage: str) -> Where | None:
         """Where commands run in *stage*; null if none are run."""
@@ -114,8 +138,12 @@ class Rooms:
     def container(self) -> DockerSandbox:
         """The sandbox of containers."""
         from pytest_mlrbench.sandbox.docker import DockerSandbox
+        from pytest_mlrbench.sandbox.engine import NOT_AGAIN
 
-        return DockerSandbox(self.options.image or IMAGE, self.limits, self.gpus.uuids)
+        made = DockerSandbox(self.options.image or IMAGE, self.limits, self.gpus.uuids)
+        if self._resuming:  # in another place, all cases would be run again
+            made.otherwise = NOT_AGAIN
+        return made
 
     @cached_property
     def local(self) -> Sandbox:
@@ -139,9 +167,10 @@ class Rooms:
             reaper.sweep(self.container.client, gpu)
             self.container.remove_left()
 
-    def prepare(self) -> None:
+    def prepare(self, wanted: Sequence[Content] = ()) -> None:
         """Check, once per run, that every case can be given what was asked for.
 
+        :param wanted: what containers must have.
         :raises InputError: it cannot.
         """
         if self.gpus.uuids:
@@ -149,6 +178,7 @@ class Rooms:
         if self._live.gated:
             self._check_gate()
         if self.uses("docker"):
+            self.container.wanted = wanted
             self.container.prepare()
         if self.uses("local"):
             self._check_local()
@@ -318,3 +348,7 @@ class Rooms:
             gpus = f", {self.gpus.described}" if self.gpus.uuids else ""
             lines.append(f"mlrbench: commands run as processes of yours, in no sandbox{gpus}")
         return lines
+
+
+def _as_typed(name: str) -> str:
+    return f"--mlr-{name.replace('_', '-')}"

@@ -13,6 +13,8 @@ from pytest_mlrbench.values import Record
 
 #: Properties of a task it can be chosen by, and by which a part of the tasks can be stratified.
 FIELDS = ("category", "conference", "year")
+#: How similar two names are, from 0 to 1, if one may be a slip for the other; as in difflib.
+_SIMILAR = 0.6
 
 
 class Choice(Record):
@@ -58,7 +60,8 @@ def select_tasks(suite: Suite, choice: Choice) -> tuple[Task, ...]:
     for field in FIELDS:
         if values := getattr(choice, field):
             _check_values(suite, field, values)
-            tasks = tuple(task for task in tasks if getattr(task, field) in values)
+            wanted = {value.casefold() for value in values}
+            tasks = tuple(task for task in tasks if getattr(task, field).casefold() in wanted)
     if choice.distinct:
         tasks = _distinct(suite, tasks)
     if not tasks:
@@ -73,7 +76,7 @@ def _matches(suite: Suite, pattern: str) -> list[str]:
     ids = [task.id for task in suite.tasks]
     found = [task_id for task_id in ids if fnmatch.fnmatchcase(task_id, pattern)]
     if not found:
-        close = difflib.get_close_matches(pattern, ids, n=3)
+        close = _similar(pattern, ids)
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
         raise InputError(
             f"no task of suite {suite.name!r} matches {pattern!r}.{hint}"
@@ -82,10 +85,28 @@ def _matches(suite: Suite, pattern: str) -> list[str]:
     return found
 
 
+def _similar(pattern: str, ids: Sequence[str]) -> list[str]:
+    """Return ids like *pattern* as a whole and behind the first word.
+
+    A conference and a year alone make two ids like each other that have nothing else in common.
+    """
+    small = pattern.lower()
+    by_small = {task_id.lower(): task_id for task_id in ids}
+    close = difflib.get_close_matches(small, by_small, n=20)
+    rest = small.partition("_")[2]
+    like = [
+        by_small[name]
+        for name in close
+        if not rest
+        or difflib.SequenceMatcher(None, rest, name.partition("_")[2]).ratio() >= _SIMILAR
+    ]
+    return like[:3]
+
+
 def _check_values(suite: Suite, field: str, values: Sequence[str]) -> None:
     known = list(dict.fromkeys(getattr(task, field) for task in suite.tasks))
     for value in values:
-        if value not in known:
+        if value.casefold() not in {name.casefold() for name in known}:
             named = ", ".join(sorted(filter(None, known))) or "none"
             raise InputError(
                 f"no task of suite {suite.name!r} has the {field} {value!r}: there is {named}."

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.resources import no_folder
 from pytest_mlrbench.suites.files import NAME, described, id_fault, read_about, read_table
 from pytest_mlrbench.suites.markdown import read_task, read_text
 from pytest_mlrbench.suites.stages import STAGES
@@ -30,16 +30,14 @@ def read_folder(folder: Path, reserved: Collection[str] = ()) -> tuple[Suite | N
     faults: list[str] = []
     try:
         if not folder.is_dir():
-            return None, [f"there is no folder {folder}"]
+            return None, [no_folder(folder)]
         return _read(folder, reserved, faults), faults
-    except InputError as error:
-        return None, [*faults, str(error).removesuffix(".")]
     except OSError as error:
         return None, [*faults, f"{error.filename} cannot be read: {error.strerror}"]
 
 
 def _read(folder: Path, reserved: Collection[str], faults: list[str]) -> Suite:
-    about = _about_folder(folder)
+    about = _about_folder(folder, faults)
     faults += [
         f"suite file {folder / 'suite.yaml'} has the unknown key {key!r}: known are"
         f" {', '.join(_ABOUT)}"
@@ -48,12 +46,13 @@ def _read(folder: Path, reserved: Collection[str], faults: list[str]) -> Suite:
     ]
     if about["name"] in reserved:
         faults.append(f"suite {folder} has the name {about['name']!r}, which is a shipped suite's")
+    before = len(faults)
     texts, ids = _read_texts(folder, faults)
     tasks = tuple(texts.values())
     if (folder / "tasks.csv").exists():
-        tasks = _listed(folder / "tasks.csv", texts, faults)
+        tasks = _listed(folder / "tasks.csv", texts, ids, faults)
         ids |= {task.id for task in tasks}
-    elif not tasks and not faults:
+    elif not tasks and len(faults) == before:
         faults.append(
             f"there is no task in {folder}: a task is a Markdown file there, or in its folder tasks"
         )
@@ -61,30 +60,36 @@ def _read(folder: Path, reserved: Collection[str], faults: list[str]) -> Suite:
     return replace(described(about, folder), tasks=tasks)
 
 
-def _listed(path: Path, texts: Mapping[str, Task], faults: list[str]) -> tuple[Task, ...]:
-    """Read the task list *path*; what the texts say of themselves counts no more."""
+def _listed(
+    path: Path, texts: Mapping[str, Task], ids: Collection[str], faults: list[str]
+) -> tuple[Task, ...]:
+    """Read the task list *path*; what the texts say of themselves counts no more.
+
+    :param ids: the names of all texts, also of those with a fault, which is told already.
+    """
     tasks = read_table(path, faults)
+    if not tasks:
+        return ()  # what the list is to say of each text is not known
     listed = {task.id for task in tasks}
-    faults += [
-        f"{path} does not list the task in {name}.md" for name in sorted(texts.keys() - listed)
-    ]
+    unlisted = sorted(name for name in ids if name not in listed and not id_fault(name, set()))
+    faults += [f"{path} does not list the task in {name}.md" for name in unlisted]
     # A list alone is a suite too, for published and replayed results.
-    lacking = [task.id for task in tasks if texts and task.id not in texts]
+    lacking = [task.id for task in tasks if ids and task.id not in ids]
     faults += [f"{path} lists the task {name}, and there is no {name}.md" for name in lacking]
     return tuple(replace(t, text=texts[t.id].text) if t.id in texts else t for t in tasks)
 
 
-def _about_folder(folder: Path) -> Mapping[str, Any]:
-    if (folder / "suite.yml").exists():
-        raise InputError(f"{folder / 'suite.yml'} must be called suite.yaml.")
-    if (folder / "suite.yaml").exists():
-        return read_about(folder / "suite.yaml")
+def _about_folder(folder: Path, faults: list[str]) -> Mapping[str, Any]:
     name = folder.resolve().name
-    if not NAME.fullmatch(name):
-        raise InputError(
+    if (folder / "suite.yml").exists():
+        faults.append(f"{folder / 'suite.yml'} must be called suite.yaml")
+    elif not (folder / "suite.yaml").exists() and not NAME.fullmatch(name):
+        faults.append(
             f"the folder's name {name!r} cannot name a suite: add a suite.yaml with a 'name' to"
-            f" {folder}."
+            f" {folder}"
         )
+    if (folder / "suite.yaml").exists():
+        return read_about(folder / "suite.yaml", faults)
     return {"name": name}
 
 
@@ -96,36 +101,41 @@ def _read_texts(folder: Path, faults: list[str]) -> tuple[dict[str, Task], set[s
         files = _markdown(folder / "tasks", faults)
         faults += [
             f"{path} is a folder: tasks lie in {folder / 'tasks'} itself"
-            for path in _seen(folder / "tasks")
+            for path in _seen(folder / "tasks", faults)
             if path.is_dir()
         ]
         faults += [f"{path} lies beside the folder tasks: move it into it" for path in beside]
     texts: dict[str, Task] = {}
     taken: set[str] = set()
     for path in files:
+        if fault := id_fault(path.stem, taken):
+            faults.append(f"{path}: {fault}")
         try:
             task = read_task(path)
         except ValueError as error:
-            faults.append(f"{path} {error}")
+            faults += [f"{path} {said}" for said in error.args]
             continue
-        if fault := id_fault(task.id, taken):
-            faults.append(f"{path}: {fault}")
-        else:
+        if not fault:
             texts[task.id] = task
     return texts, {path.stem for path in files}
 
 
-def _seen(folder: Path) -> list[Path]:
+def _seen(folder: Path, faults: list[str]) -> list[Path]:
     """What lies in a folder, but what editors and systems hide there.
 
-    :raises OSError: it cannot be read; a glob would take it for an empty one.
+    One that cannot be read is a fault, told once; a glob would take it for an empty one.
     """
-    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        fault = f"{folder} cannot be read: {error.strerror}"
+        faults += [fault] * (fault not in faults)
+        return []
 
 
 def _markdown(folder: Path, faults: list[str]) -> list[Path]:
     files = []
-    for path in _seen(folder):
+    for path in _seen(folder, faults):
         if path.suffix.lower() not in (".md", ".markdown") or path.is_dir():
             continue
         if path.suffix != ".md":
@@ -136,44 +146,46 @@ def _markdown(folder: Path, faults: list[str]) -> list[Path]:
 
 
 def _check_inputs(folder: Path, ids: set[str], faults: list[str]) -> None:
-    for place in _seen(folder) if folder.is_dir() else ():
+    for place in _seen(folder, faults) if folder.is_dir() else ():
         if place.name not in ids:
             faults.append(f"{place} holds inputs of a task that is not there")
             continue
         if not place.is_dir():
             faults.append(f"{place} must be a folder with the inputs of task {place.name}")
             continue
-        for path in _seen(place):
-            if fault := _input_fault(path):
-                faults.append(f"{path} {fault}")
+        for path in _seen(place, faults):
+            faults += [f"{path} {fault}" for fault in _input_faults(path)]
+            for inside in (path, *path.rglob("*")) if path.name == "results" else ():
+                if inside.is_dir():
+                    _seen(inside, faults)  # that it can be read
 
 
-def _input_fault(path: Path) -> str:
+def _input_faults(path: Path) -> Iterator[str]:
     if path.name not in _INPUTS:
-        return f"is no input of a stage: inputs are {', '.join(sorted(_INPUTS))}"
-    if path.name == "results":
-        return _results_fault(path)
-    if path.is_symlink():
-        return "is a link: put the file itself there"
+        yield f"is no input of a stage: inputs are {', '.join(sorted(_INPUTS))}"
+    elif path.name == "results":
+        yield from _results_faults(path)
+    elif path.is_symlink():
+        yield "is a link: put the file itself there"
+    else:
+        yield from _text_fault(path)
+
+
+def _results_faults(path: Path) -> Iterator[str]:
+    results = path / "results.md"
+    if not results.is_file():
+        yield "must be a folder with a results.md"
+    if (path / "paper.md").exists():
+        yield "holds a paper.md, which is what the stage paper is to write"
+    for inside in sorted(path.rglob("*")):
+        if inside.is_symlink():
+            yield f"holds the link {inside.relative_to(path)}: put the file itself there"
+    if results.is_file() and not results.is_symlink():
+        yield from (f"has a results.md that {fault}" for fault in _text_fault(results))
+
+
+def _text_fault(path: Path) -> Iterator[str]:
     try:
         read_text(path)
     except ValueError as error:
-        return str(error)
-    return ""
-
-
-def _results_fault(path: Path) -> str:
-    if not (path / "results.md").is_file():
-        return "must be a folder with a results.md"
-    if (path / "paper.md").exists():
-        return "holds a paper.md, which is what the stage paper is to write"
-    for inside in path.rglob("*"):
-        if inside.is_symlink():
-            return f"holds the link {inside.name}: put the file itself there"
-        if inside.is_dir():
-            _seen(inside)  # that it can be read
-    try:
-        read_text(path / "results.md")
-    except ValueError as error:
-        return f"has a results.md that {error}"
-    return ""
+        yield str(error)

@@ -47,7 +47,8 @@ def load_suite(spec: str, base: Path | None = None, tasks_dir: Path | None = Non
 
 def _shipped_suite(name: str, tasks_dir: Path | None) -> Suite:
     folder = shipped("benchmarks") / "suites" / name
-    about = read_about(folder / "suite.yaml")
+    faults: list[str] = []
+    about = read_about(folder / "suite.yaml", faults)
     if whole := about.get("of"):
         suite = _shipped_suite(whole, tasks_dir)
         chosen = set(about["tasks"])
@@ -58,7 +59,6 @@ def _shipped_suite(name: str, tasks_dir: Path | None) -> Suite:
             categories=suite.categories,
             source=suite.source,
         )
-    faults: list[str] = []
     suite = replace(described(about, folder), tasks=read_table(folder / "tasks.csv", faults))
     if faults:
         raise InputError(f"{faults[0]}.")

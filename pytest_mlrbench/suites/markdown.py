@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_mlrbench.suites.files import parse_yaml
+from pytest_mlrbench.suites.files import field_faults, is_text, parse_yaml, repeated_keys
 from pytest_mlrbench.suites.tasks import Task
 
 #: What front matter may say; the text below it is the task.
@@ -23,18 +23,21 @@ _HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>[^\s#].*?)[ \t#]*$", re.MULTILINE
 def read_task(path: Path) -> Task:
     """Read the task in *path*; its id is the file's name without ``.md``.
 
-    :raises ValueError: a sentence on what is wrong, without the file's name.
+    :raises ValueError: for all that is wrong, a sentence each, without the file's name.
     """
     text = read_text(path).removeprefix("\ufeff")
     about: Mapping[str, Any] = {}
+    faults: list[str] = []
     if _OPENING.match(text):
         match = _FRONT.match(text)
         if match is None:
             raise ValueError("begins with '---' and has no second '---' to end the front matter")
-        about = _front_matter(match["yaml"])
+        about = _front_matter(match["yaml"], faults)
         text = text[match.end() :].lstrip("\n")
         if not text.strip():
-            raise ValueError("has no text")
+            faults.append("has no text")
+    if faults:
+        raise ValueError(*faults)
     heading = _HEADING.search(text)
     title = about.get("title") or (heading["title"] if heading else path.stem)
     return Task(
@@ -67,23 +70,26 @@ def read_text(path: Path) -> str:
     return text
 
 
-def _front_matter(text: str) -> Mapping[str, Any]:
+def _front_matter(text: str, faults: list[str]) -> Mapping[str, Any]:
+    """Return what front matter says; what is wrong with it is added to *faults*."""
     try:
         # Counted from the file's first line, which is the opening '---'.
         about = parse_yaml(text, first_line=2)
     except ValueError as error:
-        raise ValueError(f"has front matter that is not YAML: {error}") from None
+        faults.append(f"has front matter that is not YAML: {error}")
+        return {}
     if about is None:
         return {}
     if not isinstance(about, dict):
-        raise ValueError("has front matter that is not of the form 'key: value'")
-    for key, value in about.items():
-        if key not in KEYS:
-            raise ValueError(f"has front matter with {key!r}: known are {', '.join(KEYS)}")
-        if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
-            raise ValueError(f"has front matter in which {key!r} is no text: put it in quotes")
-    if not re.fullmatch(r"\d{4}|None", str(about.get("year"))):
-        raise ValueError(f"has front matter in which 'year' is {about['year']!r}, not a year")
-    if "," in str(about.get("category")):
-        raise ValueError("has front matter in which 'category' has a comma, which separates two")
-    return about
+        faults.append("has front matter that is not of the form 'key: value'")
+        return {}
+    known = {key: value for key, value in about.items() if key in KEYS}
+    texts = {key: value for key, value in known.items() if is_text(value)}
+    said = [
+        *(f"with {key!r}: known are {', '.join(KEYS)}" for key in about if key not in KEYS),
+        *(f"in which {key!r} is there twice" for key in repeated_keys(text)),
+        *(f"in which {key!r} is no text: put it in quotes" for key in known if key not in texts),
+        *field_faults(texts),
+    ]
+    faults += [f"has front matter {fault}" for fault in said]
+    return texts

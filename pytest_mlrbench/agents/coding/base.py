@@ -25,6 +25,7 @@ from pytest_mlrbench.errors import InputError, SystemFault
 from pytest_mlrbench.models.config import Provider
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.sandbox.base import WORKSPACE
+from pytest_mlrbench.sandbox.contents import Content
 from pytest_mlrbench.spent import Spent
 from pytest_mlrbench.suites.select import Case
 
@@ -189,6 +190,10 @@ class CodingAgent(ABC):
                 f"agent {self.spec!r}: there is no program {self.program!r} on the PATH:"
                 f" npm install -g {self.package}."
             )
+
+    def image_contents(self) -> list[Content]:
+        """Return what containers must have for it."""
+        return [Content("program", self.program, is_shipped=True)]
 
     def prepare(self, cases: Sequence[Case]) -> None:
         """Make sure that there is something to tell it in every stage."""
