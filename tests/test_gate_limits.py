@@ -536,3 +536,15 @@ def test_an_answer_that_the_agent_does_not_read_does_not_fill_the_memory(
             before = written
             time.sleep(0.2)
         assert 0 < written < 50 * 2**20
+
+
+def test_a_long_body_arrives_as_it_was_sent_though_warnings_are_errors(
+    opened: Opened, provider: Provider
+) -> None:
+    pad = "x" * 3 * 2**20
+    assert chat(opened, pad=pad).status_code == 200
+    (got,) = provider.got
+    assert json.loads(got.body)["pad"] == pad
+    assert got.headers["content-length"] == str(len(got.body))
+    assert got.headers["content-type"] == "application/json"
+    assert not {"transfer-encoding", "content-disposition"} & {*got.headers}

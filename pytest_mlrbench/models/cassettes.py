@@ -28,10 +28,13 @@ from pytest_mlrbench.models.exchange import Completion, Part, Prompt, Request
 from pytest_mlrbench.models.faults import ModelFault
 from pytest_mlrbench.models.meter import Meter
 from pytest_mlrbench.models.redaction import Redaction
+from pytest_mlrbench.models.usage import usage_kept
 
 _VERSION = 1
 #: Shorter ones are words that servers without keys are given, and that answers hold by chance.
 _SHORTEST_SECRET = 8
+#: What no single call costs.
+_MOST_USD = 10**9
 
 
 @dataclass(frozen=True)
@@ -201,8 +204,14 @@ def _outcome(document: Any) -> Outcome:
         kind = SystemFault(cause, message) if more is None else ModelFault(cause, message, **more)
         return Outcome(fault=kind)
     answer = document["answer"]
-    answer = Completion.model_validate({**answer, "text": _joined(answer["text"])})
-    return Outcome(answer=answer, cost_usd=document["cost_usd"])
+    read = {"text": _joined(answer["text"]), "usage": usage_kept(answer["usage"])}
+    answer = Completion.model_validate({**answer, **read})
+    return Outcome(answer=answer, cost_usd=_cost(document["cost_usd"]))
+
+
+def _cost(value: Any) -> float | None:
+    """Return what a call cost; null for whatever cannot be that: files are changed."""
+    return value if type(value) in (int, float) and 0 <= value <= _MOST_USD else None
 
 
 def _each_text(value: Any, change: Callable[[str], Any]) -> Any:

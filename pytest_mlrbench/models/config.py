@@ -38,6 +38,8 @@ _ADDRESSES: Mapping[Provider, str] = {
 }
 #: What the SDKs are given where a server of this machine wants no key: they insist on one.
 NO_KEY = "no-key"
+#: Tokens of one call: more are a mistake, of a user or of a provider.
+MOST_TOKENS = 10**9
 
 
 def _pairs(value: Any) -> Any:
@@ -57,7 +59,7 @@ class Parameters(Value):
     :param effort: how much a model reasons.
     """
 
-    max_tokens: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
     temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
     seed: int | None = Field(default=None, ge=0, lt=2**31)
     effort: Effort | None = None

@@ -15,8 +15,8 @@ from pytest_mlrbench.models.exchange import (
     Prompt,
     Request,
     Stop,
-    Usage,
 )
+from pytest_mlrbench.models.usage import usage_of
 from pytest_mlrbench.values import Value
 
 #: Anthropic must be told a limit; where nobody asks for one, this leaves room for a long review.
@@ -43,23 +43,11 @@ class _Block(Value):
     text: str = ""
 
 
-class _OutputDetails(Value):
-    thinking_tokens: int | None = None
-
-
-class _Usage(Value):
-    input_tokens: int
-    output_tokens: int
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    output_tokens_details: _OutputDetails | None = None
-
-
 class _Answer(Value):
     content: tuple[_Block, ...]
     stop_reason: str
     model: str = ""
-    usage: _Usage | None = None
+    usage: Any = None
 
 
 class AnthropicAdapter:
@@ -124,7 +112,7 @@ class AnthropicAdapter:
             text="".join(block.text for block in found.content if block.type == "text"),
             stop=_STOPS.get(found.stop_reason, "other"),
             raw_stop=found.stop_reason,
-            usage=_usage(found.usage) if found.usage else Usage(),
+            usage=usage_of("anthropic", found.usage),
             model=found.model,
         )
 
@@ -160,17 +148,6 @@ def _part(part: Part) -> dict[str, Any]:
         return {"type": "text", "text": part}
     source = {"type": "base64", "media_type": part.media_type, "data": in_base64(part)}
     return {"type": "image", "source": source}
-
-
-def _usage(usage: _Usage) -> Usage:
-    cached, details = usage.cache_read_input_tokens, usage.output_tokens_details
-    return Usage(
-        # Anthropic counts what is read from the cache, or put into it, beside the rest.
-        input=usage.input_tokens + (cached or 0) + (usage.cache_creation_input_tokens or 0),
-        output=usage.output_tokens,
-        cached_input=cached,
-        reasoning=details.thinking_tokens if details else None,
-    )
 
 
 def _keys(schema: Any) -> set[str]:

@@ -21,8 +21,8 @@ from pytest_mlrbench.models.exchange import (
     Prompt,
     Request,
     Stop,
-    Usage,
 )
+from pytest_mlrbench.models.usage import usage_of
 from pytest_mlrbench.values import Value
 
 _EFFORTS = ("minimal", "low", "medium", "high", "xhigh")
@@ -68,22 +68,15 @@ class _Feedback(_Camel):
     block_reason: str
 
 
-class _Usage(_Camel):
-    prompt_token_count: int | None = None
-    cached_content_token_count: int | None = None
-    candidates_token_count: int | None = None
-    thoughts_token_count: int | None = None
-
-
 class _Answer(_Camel):
     candidates: tuple[_Candidate, ...] = Field(min_length=1)
-    usage_metadata: _Usage = _Usage()
+    usage_metadata: Any = None
     model_version: str = ""
 
 
 class _Blocked(_Camel):
     prompt_feedback: _Feedback
-    usage_metadata: _Usage = _Usage()
+    usage_metadata: Any = None
     model_version: str = ""
 
 
@@ -172,19 +165,16 @@ def _http() -> Any:
 
 
 def _answer(text: str, stop: Stop, raw: str, found: _Answer | _Blocked) -> Answer:
-    tokens = found.usage_metadata
-    out, thoughts = tokens.candidates_token_count, tokens.thoughts_token_count
+    counts = found.usage_metadata
+    used = usage_of("google", counts)
+    if isinstance(counts, dict) and counts.get("candidatesTokenCount") is None:
+        # It may have been left out for being 0; whoever pays is better told of the worst.
+        used = used.model_copy(update={"output": None})
     return Answer(
         text=text,
         stop=stop,
         raw_stop=raw,
-        usage=Usage(
-            input=tokens.prompt_token_count,
-            # Google counts thoughts beside the answer.
-            output=None if out is None else out + (thoughts or 0),
-            cached_input=tokens.cached_content_token_count,
-            reasoning=thoughts,
-        ),
+        usage=used,
         model=found.model_version,
     )
 

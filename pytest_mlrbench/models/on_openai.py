@@ -8,23 +8,10 @@ from typing import Any
 
 from pytest_mlrbench.models.adapter import Raw, small
 from pytest_mlrbench.models.config import ModelConfig
-from pytest_mlrbench.models.exchange import Dropped, Request, Usage
-from pytest_mlrbench.values import Value
+from pytest_mlrbench.models.exchange import Dropped, Request
 
 #: Models that reason refuse a temperature; ``gpt-5-chat`` does not reason.
 _REASONS = re.compile(r"(?:.*/)?(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat))")
-
-
-class InputDetails(Value):
-    """Of the prompt's tokens."""
-
-    cached_tokens: int | None = None
-
-
-class OutputDetails(Value):
-    """Of the answer's tokens."""
-
-    reasoning_tokens: int | None = None
 
 
 class OpenAIBase(ABC):
@@ -95,15 +82,3 @@ def _is_strict(schema: Any) -> bool:
         if schema.get("additionalProperties") is not False or required != set(properties or ()):
             return False
     return all(map(_is_strict, schema.values()))
-
-
-def usage(
-    into: int, out: int, cached: InputDetails | None, reasoned: OutputDetails | None
-) -> Usage:
-    """Return the counts; OpenAI's include what is cached and reasoned, as ours do."""
-    return Usage(
-        input=into,
-        output=out,
-        cached_input=cached.cached_tokens if cached else None,
-        reasoning=reasoned.reasoning_tokens if reasoned else None,
-    )

@@ -15,15 +15,9 @@ from pytest_mlrbench.models.exchange import (
     Prompt,
     Request,
     Stop,
-    Usage,
 )
-from pytest_mlrbench.models.on_openai import (
-    InputDetails,
-    OpenAIBase,
-    OutputDetails,
-    schema_format,
-    usage,
-)
+from pytest_mlrbench.models.on_openai import OpenAIBase, schema_format
+from pytest_mlrbench.models.usage import usage_of
 from pytest_mlrbench.values import Value
 
 _STOPS: dict[str, Stop] = {"stop": "end", "length": "length", "content_filter": "filter"}
@@ -40,17 +34,10 @@ class _Choice(Value):
     finish_reason: str
 
 
-class _Usage(Value):
-    prompt_tokens: int
-    completion_tokens: int
-    prompt_tokens_details: InputDetails | None = None
-    completion_tokens_details: OutputDetails | None = None
-
-
 class _Answer(Value):
     choices: tuple[_Choice, ...] = Field(min_length=1)
     model: str = ""
-    usage: _Usage | None = None
+    usage: Any = None
 
 
 class ChatAdapter(OpenAIBase):
@@ -93,19 +80,11 @@ class ChatAdapter(OpenAIBase):
         found = _Answer.model_validate(document)
         choice = found.choices[0]
         refusal = choice.message.refusal
-        tokens = found.usage
         return Answer(
             text=refusal or choice.message.content or "",
             stop="refusal" if refusal else _STOPS.get(choice.finish_reason, "other"),
             raw_stop="refusal" if refusal else choice.finish_reason,
-            usage=usage(
-                tokens.prompt_tokens,
-                tokens.completion_tokens,
-                tokens.prompt_tokens_details,
-                tokens.completion_tokens_details,
-            )
-            if tokens
-            else Usage(),
+            usage=usage_of("openai", found.usage),
             model=found.model,
         )
 

@@ -13,16 +13,10 @@ from pytest_mlrbench.models.exchange import (
     Prompt,
     Request,
     Stop,
-    Usage,
 )
 from pytest_mlrbench.models.faults import ModelFault
-from pytest_mlrbench.models.on_openai import (
-    InputDetails,
-    OpenAIBase,
-    OutputDetails,
-    schema_format,
-    usage,
-)
+from pytest_mlrbench.models.on_openai import OpenAIBase, schema_format
+from pytest_mlrbench.models.usage import usage_of
 from pytest_mlrbench.values import Value
 
 _NEVER = {"seed": "OpenAI's responses have no seeds: use api='chat'"}
@@ -44,13 +38,6 @@ class _Item(Value):
     content: tuple[_Content, ...] | None = None
 
 
-class _Usage(Value):
-    input_tokens: int
-    output_tokens: int
-    input_tokens_details: InputDetails | None = None
-    output_tokens_details: OutputDetails | None = None
-
-
 class _Reason(Value):
     reason: str | None = None
 
@@ -66,7 +53,7 @@ class _Answer(Value):
     model: str = ""
     incomplete_details: _Reason | None = None
     error: _Error | None = None
-    usage: _Usage | None = None
+    usage: Any = None
 
 
 class ResponsesAdapter(OpenAIBase):
@@ -111,19 +98,11 @@ class ResponsesAdapter(OpenAIBase):
         refusal = "".join(part.refusal for part in parts if part.type == "refusal")
         reason = found.incomplete_details.reason if found.incomplete_details else None
         raw = "refusal" if refusal else reason or found.status
-        tokens = found.usage
         return Answer(
             text=refusal or "".join(part.text for part in parts if part.type == "output_text"),
             stop="refusal" if refusal else _STOPS.get(raw, "other"),
             raw_stop=raw,
-            usage=usage(
-                tokens.input_tokens,
-                tokens.output_tokens,
-                tokens.input_tokens_details,
-                tokens.output_tokens_details,
-            )
-            if tokens
-            else Usage(),
+            usage=usage_of("openai", found.usage),
             model=found.model,
         )
 

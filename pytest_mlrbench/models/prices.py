@@ -6,7 +6,7 @@ from datetime import datetime
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
 from pytest_mlrbench.models.config import ModelConfig
@@ -37,7 +37,7 @@ def cost_usd(
         does not know it, the configured one counts.
     :param at: when the call was made; null for now. Prices change.
     """
-    if usage.input is None or usage.output is None:
+    if not (_is_count(usage.input) and _is_count(usage.output)):
         return None
     if config.price_in is not None and config.price_out is not None:
         return (usage.input * config.price_in + usage.output * config.price_out) / 1e6
@@ -47,6 +47,11 @@ def cost_usd(
     names = dict.fromkeys(name for name in (answered_by, config.model) if name)
     found = (_from_table(name, where, usage, at) for name in names)
     return next((cost for cost in found if cost is not None), None)
+
+
+def _is_count(value: int | None) -> TypeGuard[int]:
+    """Whether it is a sum of tokens; larger ones cannot be multiplied with a price."""
+    return value is not None and 0 <= value < 2**53
 
 
 def _where(config: ModelConfig) -> dict[str, str] | None:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
+from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.models.config import ModelConfig, Provider
 from pytest_mlrbench.models.estimates import BYTES_PER_TOKEN
 from pytest_mlrbench.models.exchange import Usage
@@ -29,9 +30,9 @@ class Account:
 
     A request passes as long as what has been spent is below the maximum, so the maximum is passed
     at most by what the requests under way cost: one for an agent that asks one thing at a time,
-    :data:`AT_ONCE` at the very most. Where an answer does not say what it used, its bytes and those
-    of its request are counted against the maximum, at three to a token; in the sums it is not
-    known, and null.
+    :data:`AT_ONCE` at the very most. Where an answer does not say what it used, or says what cannot
+    be, its bytes and those of its request are counted against the maximum, at three to a token, and
+    what is known beside; in the sums it is not known, and null.
 
     :param config: gives the model of a name such as ``openai:gpt-5``.
     :param max_cost: in USD; null for any.
@@ -86,9 +87,11 @@ class Account:
         :param written: tokens put into a cache for five minutes and for an hour.
         """
         cost = cost_usd(config, usage, answered_by)
-        price = self._price(config.provider, answered_by or config.model) if any(written) else None
-        if cost is None or price is None or config.price_in is not None:
+        if cost is None or not any(written) or config.price_in is not None:
             return cost
+        names = dict.fromkeys(name for name in (answered_by, config.model) if name)
+        prices = (self._price(config.provider, name) for name in names)
+        price = next((one for one in prices if one is not None), 0.0)
         return cost + price * (written[0] * _FIVE_MINUTES + written[1] * _HOUR)
 
     def enter(
@@ -105,12 +108,16 @@ class Account:
         part = Spent(calls=1, attempts=1, cost_usd=cost, **usage.model_dump())
         self.spent = Spent.total([self.spent, part])
         if usage.input is None or usage.output is None:
-            usage = Usage(input=math.ceil(size / BYTES_PER_TOKEN), output=0)
+            least = math.ceil(size / BYTES_PER_TOKEN)
+            usage = Usage(input=max(usage.input or 0, least), output=usage.output or 0)
             cost = cost_usd(config, usage)
         self._tokens += (usage.input or 0) + (usage.output or 0)
         self._usd += cost or 0
 
     def _priced(self, provider: Provider, model: str) -> float | None:
-        """USD for a token of input."""
-        found = cost_usd(self.config(f"{provider}:{model}"), _PROBE)
+        """USD for a token of input; null also for a name that no model has."""
+        try:
+            found = cost_usd(self.config(f"{provider}:{model}"), _PROBE)
+        except InputError:  # whatever a provider may call its model, its answer is counted
+            return None
         return None if found is None else found / 1_000

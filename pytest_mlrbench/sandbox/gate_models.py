@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_mlrbench.errors import InputError
@@ -15,7 +15,9 @@ from pytest_mlrbench.sandbox.gate_account import Account
 from pytest_mlrbench.sandbox.gate_call import Call
 from pytest_mlrbench.sandbox.gate_headers import sent_back, sent_on, tokens_in
 from pytest_mlrbench.sandbox.gate_reach import check_reach
+from pytest_mlrbench.sandbox.gate_reading import parts_of
 from pytest_mlrbench.sandbox.gate_refusals import Refusal
+from pytest_mlrbench.sandbox.gate_tiers import check_tiers
 from pytest_mlrbench.sandbox.gate_upstream import Ready, Upstream, ready
 from pytest_mlrbench.sandbox.gate_usage import UsageReader
 
@@ -93,8 +95,8 @@ class ModelProxy:
                 body = await self._body(request, call)
                 async with self._account.slots:
                     self._check_open()
-                    config = self._config(asked, body, call)
                     headers = sent_on(request.headers)
+                    config = self._config(asked, body, headers, call)
                     full = ready(request.method, asked, body, headers, place, config)
                     return await self._pass_and_count(request, call, full, config)
         except TimeoutError:
@@ -138,14 +140,20 @@ class ModelProxy:
                 raise Refusal(429, "at_once", "too much is under way: wait for an answer.")
         return bytes(body)
 
-    def _config(self, asked: rules.Asked, body: bytes, call: Call) -> ModelConfig:
+    def _config(
+        self, asked: rules.Asked, body: bytes, headers: Mapping[str, str], call: Call
+    ) -> ModelConfig:
         """Return the model asked for, if it may be asked."""
         if body or asked.costs:
             document = rules.read_body(body)
+            parts = parts_of(asked.provider, document)
+            counted = asked.costs and self._account.max_cost is not None
             call.model = rules.model_in(asked, document)
-            rules.check_model(asked.provider, call.model, self._policy.models)
+            rules.check_models(asked, call.model, parts, self._policy.models, counted=counted)
             if not self._policy.web_tools:
-                check_reach(document)
+                check_reach(asked.provider, parts)
+            if counted:
+                check_tiers(parts, headers)
             if asked.costs:
                 rules.check_countable(asked, document, limited=self._account.limited)
                 self._account.check(asked.provider, call.model)

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from pytest_mlrbench.models.config import PROVIDERS, Provider
+from pytest_mlrbench.sandbox.gate_reading import Part, each, spelled
 from pytest_mlrbench.sandbox.gate_refusals import Refusal
 
 #: Names of models in paths and bodies.
@@ -138,9 +139,35 @@ def model_in(asked: Asked, document: Mapping[str, Any]) -> str:
     model = asked.model or document.get("model")
     if not isinstance(model, str) or len(model) > _LONGEST or not re.fullmatch(_NAME, model):
         raise Refusal(400, "model", "the body must name one model, in plain letters.")
-    if others := _OTHERS.intersection(document):
+    if others := _OTHERS.intersection(map(spelled, document)):
         raise Refusal(400, "model", f"{min(others)}, which names other models, does not pass.")
     return model
+
+
+def check_models(
+    asked: Asked,
+    model: str,
+    parts: Sequence[Part],
+    allowed: Sequence[str] | None,
+    *,
+    counted: bool,
+) -> None:
+    """Check all models that a body names: a part of it may be for another one than *model*.
+
+    :param counted: whether what is used is counted at the price of *model*.
+    :raises Refusal: one of them may not be asked here.
+    """
+    check_model(asked.provider, model, allowed)
+    for number, part in enumerate(parts):
+        # At the top Google goes by the path, and below by what is said there.
+        alone = counted or (asked.provider == "google" and number > 0)
+        named = (
+            one for name, value in part.items() if name.endswith("model") for one in each(value)
+        )
+        for other in (one.removeprefix("models/") for one in named if isinstance(one, str)):
+            check_model(asked.provider, other[:_LONGEST], allowed)
+            if alone and other != model:
+                raise Refusal(403, "model", f"{other[:_LONGEST]} is not asked beside {model}.")
 
 
 def check_model(provider: Provider, model: str, allowed: Sequence[str] | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -101,7 +102,8 @@ class Upstream:
             answer = await self._pool().request(
                 request.method,
                 URL(f"{request.address.rstrip('/')}{asked.path}{query}", encoded=True),
-                data=request.body or None,
+                # Not as bytes: aiohttp warns of long ones, and warnings may be errors.
+                data=BytesIO(request.body) if request.body else None,
                 headers=request.headers,
                 allow_redirects=False,
                 proxy=self._proxy_for(request.address),

@@ -7,6 +7,7 @@ from typing import Any
 
 from pytest_mlrbench.models.config import Provider
 from pytest_mlrbench.models.exchange import Usage
+from pytest_mlrbench.models.usage import count, usage_of
 
 #: Bytes of one answer, or of one event of a stream, that are looked at; longer ones are not read.
 LONGEST = 32 * 2**20
@@ -52,14 +53,14 @@ class UsageReader:
     @property
     def usage(self) -> Usage:
         """What has been said up to now; null where nothing was."""
-        return _READERS[self._provider](self._counts)
+        return usage_of(self._provider, self._counts)
 
     @property
     def written(self) -> tuple[int, int]:
         """Tokens put into Anthropic's cache, for five minutes and for an hour."""
-        all_of_them = _int(self._counts.get("cache_creation_input_tokens")) or 0
+        all_of_them = count(self._counts.get("cache_creation_input_tokens")) or 0
         parts = self._counts.get("cache_creation")
-        hour = _int(parts.get("ephemeral_1h_input_tokens")) if isinstance(parts, dict) else None
+        hour = count(parts.get("ephemeral_1h_input_tokens")) if isinstance(parts, dict) else None
         return max(0, all_of_them - (hour or 0)), hour or 0
 
     def _hold(self, piece: bytes) -> None:
@@ -98,52 +99,3 @@ class UsageReader:
         model = place.get("modelVersion" if self._provider == "google" else "model")
         if isinstance(model, str):
             self.model = model
-
-
-def _int(value: Any) -> int | None:
-    return value if isinstance(value, int) and value >= 0 else None
-
-
-def _detail(counts: dict[str, Any], group: str, name: str) -> int | None:
-    details = counts.get(group)
-    return _int(details.get(name)) if isinstance(details, dict) else None
-
-
-def _anthropic(counts: dict[str, Any]) -> Usage:
-    rest, cached = _int(counts.get("input_tokens")), _int(counts.get("cache_read_input_tokens"))
-    written = _int(counts.get("cache_creation_input_tokens"))
-    return Usage(
-        # Anthropic counts what is read from the cache, or put into it, beside the rest.
-        input=None if rest is None else rest + (cached or 0) + (written or 0),
-        output=_int(counts.get("output_tokens")),
-        cached_input=cached,
-        reasoning=_detail(counts, "output_tokens_details", "thinking_tokens"),
-    )
-
-
-def _openai(counts: dict[str, Any]) -> Usage:
-    into, out = ("input", "output") if "input_tokens" in counts else ("prompt", "completion")
-    output = _int(counts.get(f"{out}_tokens"))
-    if output is None and counts.get("total_tokens") == counts.get(f"{into}_tokens") is not None:
-        output = 0  # embeddings have none
-    return Usage(
-        input=_int(counts.get(f"{into}_tokens")),
-        output=output,
-        cached_input=_detail(counts, f"{into}_tokens_details", "cached_tokens"),
-        reasoning=_detail(counts, f"{out}_tokens_details", "reasoning_tokens"),
-    )
-
-
-def _google(counts: dict[str, Any]) -> Usage:
-    prompt, tools = _int(counts.get("promptTokenCount")), counts.get("toolUsePromptTokenCount")
-    thoughts, out = _int(counts.get("thoughtsTokenCount")), _int(counts.get("candidatesTokenCount"))
-    return Usage(
-        input=None if prompt is None else prompt + (_int(tools) or 0),
-        # Google counts thoughts beside the answer, and leaves out what is 0.
-        output=None if prompt is None else (out or 0) + (thoughts or 0),
-        cached_input=_int(counts.get("cachedContentTokenCount")),
-        reasoning=thoughts,
-    )
-
-
-_READERS = {"anthropic": _anthropic, "openai": _openai, "google": _google}
