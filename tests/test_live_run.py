@@ -345,6 +345,21 @@ def test_the_settings_of_models_are_in_the_record_without_their_keys(live: Live)
     assert models["openai:gpt-5"]["base_url"] == live.stub.base_url("openai")
 
 
+def test_what_was_spent_may_have_become_unreadable(live: Live) -> None:
+    """The scores are told all the same."""
+    damage = """
+from pathlib import Path
+def pytest_sessionfinish():
+    for path in Path(".mlrbench/runs").glob("*/shared.json"):
+        path.write_text("[]")
+"""
+    live.repo.lay({"conftest.py": damage})
+    result = live.run(*THREE, code=0)
+    result.stdout.fnmatch_lines(
+        ["idea * 3/3 *", "what models have used in all is not known: * is damaged, *"]
+    )
+
+
 def test_all_that_was_spent_is_told(live: Live) -> None:
     result = live.run(*THREE, "--mlr-model=openai:* price_in=1000 price_out=0", code=0)
     tokens = len(live.stub.requests) * 18

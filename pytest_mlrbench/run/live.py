@@ -204,7 +204,10 @@ class Live:
             return []
         if self.replays:
             return ["all calls were replayed: tokens and dollars are those of the recording"]
-        counted = self.calls.counted()
+        try:
+            counted = self.calls.counted()
+        except (InputError, SystemFault) as error:  # the scores are there all the same
+            return [f"what models have used in all is not known: {error}"]
         if not counted.tokens and not counted.cut_calls:
             return []
         cost = f", {usd(counted.usd)}" if counted.usd else ""
