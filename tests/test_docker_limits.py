@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -346,6 +347,16 @@ def test_the_most_that_was_on_disk_counts(watch: WorkspaceWatch, tmp_path: Path)
     (tmp_path / "a").unlink()
     assert not watch.look()
     assert watch.measured == most
+
+
+def test_what_lies_deeper_than_a_path_can_be_is_over_every_limit(tmp_path: Path) -> None:
+    """Nobody works there but to hide something."""
+    script = "import os\nfor _ in range(2200):\n    os.mkdir('d')\n    os.chdir('d')\n"
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    try:
+        assert workspace_watch.size_of([tmp_path]) == workspace_watch.ENDLESS
+    finally:
+        subprocess.run(["rm", "-rf", "d"], cwd=tmp_path, check=True)
 
 
 def test_what_lies_too_deep_is_over_the_limit_but_was_not_measured(

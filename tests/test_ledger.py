@@ -31,20 +31,6 @@ def test_it_goes_on_where_another_process_left_off(tmp_path: Path) -> None:
     assert [event["number"] for event in read(tmp_path / "l")] == [0, 1, 2, 3]
 
 
-def test_the_end_says_what_others_know_of_it_once(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "l")
-    ledger.at_end(disk=7)
-    ledger.write("step")
-    ledger.write("end", code=0)
-    ledger.write("end", code=1)  # of another command of the case
-    said = [{**event, "t": 0, "prev": ""} for event in read(tmp_path / "l")]
-    assert said == [
-        {"e": "step", "t": 0, "prev": ""},
-        {"e": "end", "t": 0, "code": 0, "disk": 7, "prev": ""},
-        {"e": "end", "t": 0, "code": 1, "prev": ""},
-    ]
-
-
 @pytest.mark.parametrize("damage", ["changed", "taken out", "put in", "put elsewhere", "cut off"])
 def test_tampering_shows(tmp_path: Path, damage: str) -> None:
     lines = three(tmp_path / "l")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
+import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mlrbench.sandbox import events, ledger, shadow
-from pytest_mlrbench.sandbox.base import Ended, Job
+from pytest_mlrbench.sandbox.base import Ended, Job, Limits
 from pytest_mlrbench.sandbox.ledger import Ledger
 from pytest_mlrbench.sandbox.overlaps import Recent
 from pytest_mlrbench.sandbox.recorder import Recorder
@@ -81,8 +83,8 @@ class Case:
         self.trace(f"{MAIN} 3.0 +++ exited with {code} +++")
         return self.close(code)
 
-    def close(self, code: int = 0) -> list[dict[str, Any]]:
-        self.recorder.finish(Ended("exit", code, 1.0, ""))
+    def close(self, code: int = 0, *, is_read: bool = True) -> list[dict[str, Any]]:
+        self.recorder.finish(Ended("exit", code, 1.0, "").facts(Limits()), is_read=is_read)
         return list(ledger.read(self.job.ledger.path))
 
 
@@ -750,3 +752,141 @@ def test_whatever_was_done_and_recorded_leaves_nothing_unrecorded(
     end = case.end()[-1]
     assert end["unrecorded"] == []
     assert end["unclear"] == 0
+
+
+# How deep an agent goes
+
+
+def seconds_for(folder: Path, calls: str, depth: int) -> float:
+    """Processor time that *calls*, made often, take of us in a folder so deep."""
+    case = Case(folder)
+    below = "/d" * depth
+    case.trace(f'chdir("/workspace{below}") = 0')
+    case.write(f"{below[1:]}/kept".lstrip("/"), content=None)
+    lines = "".join(f"{MAIN} 2.0 {line.strip()}\n" for line in calls.strip().splitlines()).encode()
+    taken = []
+    for _ in range(5):
+        begin = time.process_time()
+        case.recorder.feed(lines * 40)
+        taken.append(time.process_time() - begin)
+    assert case.recorder._events.unclear == 0
+    return min(taken)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        'chdir(".") = 0',
+        'symlink("x", "a") = 0\nrename("a", "b") = 0\nlink("b", "c") = 0\nunlink("c") = 0',
+        'truncate("kept", 0) = 0\ntruncate("x/../kept", 0) = 0',
+    ],
+    ids=["chdir", "names", "truncate"],
+)
+def test_a_call_costs_no_more_in_a_deep_folder(tmp_path: Path, calls: str) -> None:
+    """But for what is written down of it, where the whole path is, of 3800 bytes in the deep one.
+
+    It would be 100 times as much if the way there were gone name by name, and more if that again
+    were done for each of the names.
+    """
+    shallow = seconds_for(tmp_path / "shallow", calls, 1)
+    assert seconds_for(tmp_path / "deep", calls, 1900) < 8 * shallow
+
+
+def test_who_goes_too_deep_keeps_nobody_busy_and_is_lost_sight_of(case: Case) -> None:
+    depth = 6000
+    begin = time.process_time()
+    case.recorder.feed(f'{MAIN} 2.0 chdir("d") = 0\n'.encode() * 100)
+    few = time.process_time() - begin
+    begin = time.process_time()
+    case.recorder.feed(f'{MAIN} 2.0 chdir("d") = 0\n'.encode() * depth)
+    assert time.process_time() - begin < 5 * few * depth / 100
+    assert case.recorder._events.unclear == 0
+    case.trace('rename("a", "b") = 0')
+    case.trace('openat(AT_FDCWD, "a", O_WRONLY) = 3')  # the kernel does not say where it is either
+    case.trace('openat(AT_FDCWD, "a", O_RDONLY) = 3')
+    case.trace('openat(AT_FDCWD</workspace>, "a", O_RDONLY) = 3</workspace/a>')
+    case.trace('rename("a", "b") = 0')
+    found = case.end()
+    assert [event["call"] for event in of(found, "unclear")] == ["rename", "rename", "openat"]
+    assert [event["path"] for event in of(found, "rename")] == ["/workspace/a"]
+
+
+def test_who_opens_a_file_whose_path_is_not_told_may_have_written_it(case: Case) -> None:
+    """Another thread can close it before strace looks, and have another descriptor of it."""
+    case.write("a")
+    case.fork(20)
+    case.trace('20 2.5 openat(AT_FDCWD</workspace>, "a", O_WRONLY) = 3')
+    case.trace('20 2.5 openat(AT_FDCWD</workspace>, "no", O_WRONLY|O_CREAT, 0600) = 257')
+    case.trace("20 2.5 openat(AT_FDCWD</workspace>, 0x7f97, O_WRONLY|O_CREAT) = 1073742081")
+    case.trace("20 2.6 +++ killed by SIGSYS +++")
+    found = case.end()
+    assert [(event["path"], event["writers"]) for event in of(found, "file")] == [("a", [1, 2])]
+    assert (found[-1]["unrecorded"], found[-1]["unclear"]) == ([], 0)
+
+
+def test_a_path_is_followed_up_to_the_length_that_the_kernel_takes(case: Case) -> None:
+    case.trace(f'chdir("/workspace{"/d" * 2041}") = 0')
+    case.trace('rename("a", "bb") = 0')
+    case.trace('rename("a", "bbb") = 0')
+    case.trace('rename("../a", "../bbb") = 0')
+    found = case.end()
+    assert max(len(event["to"]) for event in of(found, "rename")) == 4095
+    assert len(of(found, "rename")) == 2
+    assert found[-1]["unclear"] == 1
+
+
+def test_folders_that_are_moved_into_each_other_take_no_endless_memory(case: Case) -> None:
+    """Each one has a file, and the paths of all would be of 15 GB together."""
+    long = "/d" * 2000
+    for _ in range(120):
+        case.trace(
+            f'openat(AT_FDCWD</workspace>, "t{long}/f", O_WRONLY|O_CREAT, 0600)'
+            f" = 3</workspace/t{long}/f>"
+        )
+        case.trace(f'rename("/workspace/x", "/workspace/t{long}/x") = 0')
+        case.trace('rename("/workspace/t", "/workspace/x") = 0')
+    tracemalloc.start()
+    case.recorder._shadow.names(b"/workspace")
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 50 * 2**20
+
+
+def test_a_folder_under_its_old_name_is_found_no_more(case: Case) -> None:
+    """Also where it, or one above it, was at hand."""
+    case.write("a/b/c/f", content=None)
+    case.trace('chdir("a/b/c") = 0\nunlink("x") = 0\nrename("/workspace/a", "/workspace/z") = 0')
+    case.fork(20)
+    case.write("a/b/c/g", 20, content=None)
+    case.trace('rename("f", "h") = 0\nrename("/workspace/a/b/c/g", "g") = 0')
+    names = case.recorder._shadow.names(b"/workspace")
+    assert {path: content.writers for path, content in names.items()} == {
+        b"z/b/c/h": (1,),
+        b"z/b/c/g": (2,),
+    }
+    case.trace('unlink("h") = 0\nunlink("g") = 0')
+    assert case.recorder._shadow.names(b"/workspace") == {}
+
+
+def test_the_end_is_the_last_word(case: Case) -> None:
+    case.write("a")
+    found = case.end()
+    case.write("b", content=None)
+    case.recorder.feed(b"something\n")
+    assert list(ledger.read(case.job.ledger.path)) == found
+
+
+def test_a_trace_that_was_not_read_to_its_end_is_not_whole(case: Case) -> None:
+    case.trace(f"{MAIN} 3.0 +++ exited with 0 +++")
+    found = case.close(is_read=False)
+    assert [event["e"] for event in found[-2:]] == ["unclear", "end"]
+    assert found[-1]["whole"] is False
+    assert found[-1]["unclear"] == 1
+
+
+def test_the_end_says_what_was_seen_of_it(case: Case) -> None:
+    ended = Ended("disk", -9, 1.0, "", disk=7)
+    case.recorder.finish(ended.facts(Limits(disk=5)))
+    *_, end = ledger.read(case.job.ledger.path)
+    said = {name: end[name] for name in ("reason", "code", "seconds", "disk", "disk_limit")}
+    assert said == {"reason": "disk", "code": -9, "seconds": 1.0, "disk": 7, "disk_limit": 5}

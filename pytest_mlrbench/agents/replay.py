@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pytest_mlrbench import folders
 from pytest_mlrbench.agents.base import Assignment
 from pytest_mlrbench.errors import AgentFault, InputError, SystemFault
 from pytest_mlrbench.layout import PublishedLayout
 from pytest_mlrbench.published import Published
-from pytest_mlrbench.resources import user_path
+from pytest_mlrbench.resources import no_folder, user_path
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.folder import RunFolder, read_model
 from pytest_mlrbench.run.submission import SubmissionRecord, can_be_judged, is_unchanged
@@ -77,7 +76,7 @@ class ReplayAgent:
         self.folder = user_path(base, folder).resolve()
         self.system: str | None = system or None
         if not self.folder.is_dir():
-            raise InputError(f"agent {spec!r}: there is no folder {self.folder}.")
+            raise InputError(f"agent {spec!r}: {no_folder(self.folder)}.")
         self.run_folder = RunFolder(self.folder) if (self.folder / "run.json").is_file() else None
         if self.run_folder and system:
             raise InputError(f"agent {spec!r}: a run folder holds one agent; leave #{system} out.")
@@ -115,12 +114,16 @@ class ReplayAgent:
         """Path in the workspace → stored file."""
         if self.layout:
             return self.layout.submission(self.system or "", case.stage, case.task.id)
+        workspace = self._workspace(case)
+        return dict(digests.shown(workspace)) if workspace else {}
+
+    def _workspace(self, case: Case) -> Path | None:
+        """Where a run of ours has what can be judged."""
         # Without a record the agent had not ended: what lies there is no submission.
-        record = self._record(case)
+        if (record := self._record(case)) is None:
+            return None
         workspace = self._stored(case) / "submission"
-        if record is None or not can_be_judged(workspace, STAGES[case.stage], record.fault):
-            return {}
-        return dict(digests.shown(workspace))
+        return workspace if can_be_judged(workspace, STAGES[case.stage], record.fault) else None
 
     def _stored(self, case: Case) -> Path:
         assert self.run_folder is not None
@@ -135,7 +138,10 @@ class ReplayAgent:
         """Digest of the stored files of *case*, or of what went wrong."""
         record = self._record(case)
         fault = record.fault.model_dump() if record and record.fault else None
-        return digests.of_json([digests.of_files(self._files(case).items()), fault])
+        workspace = self._workspace(case)
+        links = folders.links(workspace) if workspace else {}
+        content = [digests.of_files(self._files(case).items()), fault]
+        return digests.of_json([*content, links] if links else content)
 
     async def run(self, case: Case, work: Assignment) -> None:
         """Lay the stored files into the workspace; a stored agent's fault happens again."""
@@ -156,23 +162,21 @@ class ReplayAgent:
             self._stored(case) / "submission", record.digest, record.stamp
         ):
             raise SystemFault(MISSING, f"the output stored for {case.name} was changed since.")
-        _copy(files, workspace)
-        if self.run_folder:
-            # Judges take the inputs from where no agent could rewrite them.
-            inputs = self._stored(case) / "inputs"
-            _copy(dict(digests.walk(inputs)), workspace.with_name("inputs"))
+        if not self.run_folder:
+            _copy(files, workspace)
+            return
+        stored = self._stored(case)
+        _copy(dict(digests.walk(stored / "submission")), workspace)
+        folders.copy_links(stored / "submission", workspace)
+        # Judges take the inputs from where no agent could rewrite them.
+        _copy(dict(digests.walk(stored / "inputs")), workspace.with_name("inputs"))
 
 
 def _copy(files: Mapping[str, Path], folder: Path) -> None:
-    names = {source.resolve(): name for name, source in files.items() if not source.is_symlink()}
     for name, source in files.items():
         target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_symlink() and (shown := names.get(source.resolve())):
-            # A link stays one, so that the copy has the digest under which it was judged.
-            target.symlink_to(os.path.relpath(folder / shown, target.parent))
-        else:
-            shutil.copyfile(source, target)
+        folders.make(target.parent)
+        folders.copy(source, target)
 
 
 def _need_one(spec: str, cases: Sequence[Case], found: Sequence[Case]) -> None:

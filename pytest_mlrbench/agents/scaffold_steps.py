@@ -10,6 +10,7 @@ import os
 import shutil
 from pathlib import Path
 
+from pytest_mlrbench import folders
 from pytest_mlrbench.models.calls import CallRecord
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.folder import read_model, write_json
@@ -53,7 +54,7 @@ class Steps:
         """Record a step that came to all that lies in *workspace*."""
         folder = self._files(name)
         self._record(name).unlink(missing_ok=True)
-        shutil.rmtree(folder, ignore_errors=True)
+        folders.remove(folder)
         _lay(workspace, folder)
         write_json(self._record(name), StepRecord(key=key, files=_digest(folder)))
 
@@ -75,20 +76,22 @@ class Steps:
 
 
 def _digest(folder: Path) -> str:
-    return digests.of_files(digests.walk(folder))
+    return digests.of_folder(folder)[0]
 
 
 def _lay(source: Path, target: Path) -> None:
-    """Lay the files of *source* into *target*; links that lead out of it are left out.
+    """Lay the files and links of *source* into *target*; links that lead out of it are left out.
 
     The same file in both places where the disk allows it: experiments may leave gigabytes. Whoever
     writes one of them later changes the step as well, which its digest then tells.
     """
-    for name, path in digests.shown(source):
+    for name, path in digests.walk(source):
         new = target / name
-        new.parent.mkdir(parents=True, exist_ok=True)
+        folders.make(new.parent)
         new.unlink(missing_ok=True)
         try:
-            os.link(path.resolve(), new)
+            os.link(path, new)
         except OSError:
-            shutil.copy2(path, new)
+            folders.copy(path, new)
+            shutil.copystat(path, new)
+    folders.copy_links(source, target)

@@ -7,11 +7,15 @@ import json
 import re
 from dataclasses import dataclass
 from io import StringIO
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
 from pytest_mlrbench.judges import check_texts as texts
 from pytest_mlrbench.judges.check_records import as_number
+
+#: Cells of a table: with one letter in each, a file of the size that is read has no more.
+_MAX_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ def parse(data: bytes, suffix: str) -> Any:
                 return [_json(line) for line in text.splitlines() if line.strip()]
             case ".csv" | ".tsv":
                 comma = "," if suffix == ".csv" else "\t"
-                return list(csv.DictReader(StringIO(text), delimiter=comma))
+                return _rows(csv.DictReader(StringIO(text), delimiter=comma))
     except (ValueError, RecursionError, csv.Error):
         pass
     return None
@@ -61,6 +65,13 @@ def number_at(document: Any, place: str) -> float | None:
     for token in unquote(place).split("/")[1:]:
         document = _step(document, token.replace("~1", "/").replace("~0", "~"))
     return as_number(document)
+
+
+def _rows(reader: csv.DictReader[str]) -> list[Any] | None:
+    """Return the rows of a table; null if most of its cells are missing, which no file holds."""
+    most = _MAX_CELLS // max(1, len(reader.fieldnames or ()))
+    found = list(islice(reader, most + 1))
+    return found if len(found) <= most else None
 
 
 def _json(text: str) -> Any:

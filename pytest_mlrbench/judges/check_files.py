@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from pytest_mlrbench import folders
 from pytest_mlrbench.judges import check_texts as texts
 from pytest_mlrbench.judges.check_data import Claim, number_at, parse
 from pytest_mlrbench.judges.check_records import Together, all_numbers, as_number, records
@@ -47,11 +48,19 @@ class Submission:
         self.document_path = self.stage.required[0]
         #: A data file as plain values, or None; the rows of a CSV file are dictionaries.
         self.document = lru_cache(maxsize=16)(self._parse)
+        self._found: dict[str, Path | None] = {}
 
     # Files
 
     def find(self, relative: str) -> Path | None:
         """Return the regular file *relative*, unless it lies outside the workspace."""
+        if relative not in self._found:
+            self._found[relative] = self._resolve(relative)
+        return self._found[relative]
+
+    def _resolve(self, relative: str) -> Path | None:
+        if len(relative) > folders.LONGEST_PATH:
+            return None
         try:
             path = (self.root / relative).resolve()
             return path if path.is_relative_to(self.root) and path.is_file() else None
@@ -61,13 +70,7 @@ class Submission:
     def read(self, relative: str) -> bytes:
         """Return the bytes of a file, at most :data:`MAX_BYTES` and one; none if it is absent."""
         path = self.find(relative)
-        if path is None:
-            return b""
-        try:
-            with path.open("rb") as file:
-                return file.read(MAX_BYTES + 1)
-        except OSError:
-            return b""
+        return read(path) if path else b""
 
     def text(self, relative: str) -> str:
         """Return a file as text whatever its bytes are, cut at the bound."""
@@ -79,14 +82,11 @@ class Submission:
         return tuple(islice(self._walk(), MAX_FILES))
 
     def _walk(self) -> Iterator[str]:
-        for folder, below, names in os.walk(self.root):
-            below[:] = sorted(
-                name for name in below if name not in _SKIPPED_FOLDERS and name[0] != "."
-            )
-            for name in sorted(names):
-                path = Path(folder, name).relative_to(self.root).as_posix()
-                if self.find(path):
-                    yield path
+        for path, entry in folders.entries(self.root, _is_skipped):
+            if entry.is_file(follow_symlinks=False):
+                self._found[path] = self.root / path  # resolving each costs much where it is deep
+            if self.find(path):
+                yield path
 
     # The report
 
@@ -173,7 +173,7 @@ class Submission:
     @cached_property
     def tables(self) -> list[texts.Table]:
         """The document's tables that print measured numbers."""
-        return texts.tables(self.own)[:MAX_ITEMS]
+        return list(islice(texts.tables(self.own), MAX_ITEMS))
 
     @cached_property
     def table_numbers(self) -> list[texts.Printed]:
@@ -185,11 +185,11 @@ class Submission:
         """The targets of the document's images, each once."""
         return list(dict.fromkeys(texts.image_links(self.own)))[:MAX_ITEMS]
 
-    def image(self, link: str) -> bytes:
-        """Return an image's bytes; links start at the document's folder, or at the workspace."""
+    def image(self, link: str) -> Path | None:
+        """Return an image's file; links start at the document's folder, or at the workspace."""
         link = unquote(link)
         beside = os.path.normpath(os.path.join(os.path.dirname(self.document_path), link))
-        return self.read(beside) or self.read(link)
+        return next((path for path in map(self.find, (beside, link)) if path), None)
 
     # Recorded numbers
 
@@ -291,8 +291,8 @@ class Submission:
     @cached_property
     def claims(self) -> list[Claim]:
         """The entries of the claims file that have the three fields."""
-        return [
-            Claim(entry["text"], texts.as_printed(value), source, self.lookup(source))
+        found = [
+            (entry["text"], texts.as_printed(value), source)
             for entry in self._claims
             if isinstance(entry, dict)
             and isinstance(entry.get("text"), str)
@@ -300,6 +300,10 @@ class Submission:
             and not isinstance(entry.get("value"), str)
             and (value := as_number(entry.get("value"))) is not None
         ]
+        # In the order of the files, so that each of them is parsed once.
+        sources = sorted({source for _, _, source in found})
+        recorded = {source: self.lookup(source) for source in sources}
+        return [Claim(*claim, recorded[claim[2]]) for claim in found]
 
     def _parse(self, relative: str) -> Any:
         data = self.read(relative)
@@ -308,8 +312,22 @@ class Submission:
     def lookup(self, source: str) -> float | None:
         """Return the number at ``file#/json/pointer`` or ``file.csv#row=3,column=acc``."""
         relative, _, place = source.partition("#")
-        if self.find(relative) == self.find(CLAIMS):  # a claim cannot prove itself
+        path = self.find(relative)
+        if path is None or path == self.find(CLAIMS):  # a claim cannot prove itself
             return None
         if not self.written(relative):
             return None
         return number_at(self.document(relative), place)
+
+
+def read(path: Path) -> bytes:
+    """Return the bytes of a file, at most :data:`MAX_BYTES` and one; none if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError:
+        return b""
+
+
+def _is_skipped(folder: str) -> bool:
+    return folder in _SKIPPED_FOLDERS or folder[0] == "."

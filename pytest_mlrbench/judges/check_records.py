@@ -79,15 +79,16 @@ def _transposed(rows: Sequence[dict[Any, Any]]) -> Iterator[Sequence[float]]:
 
 def _columns(rows: Sequence[dict[Any, Any]]) -> Iterator[Sequence[float]]:
     """Summarise every column over the rows whose other cells, the names in them, are the same."""
-    columns: dict[Any, list[float]] = defaultdict(list)
+    groups: dict[tuple[str, ...], dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         numbers = {key: as_number(cell) for key, cell in row.items()}
         texts = (row[key] for key, number in numbers.items() if number is None)
-        names = tuple(text for text in texts if isinstance(text, str))
+        columns = groups[tuple(text for text in texts if isinstance(text, str))]
         for key, number in numbers.items():
             if number is not None:
-                columns[names, key].append(number)
-    yield from map(_summary, columns.values())
+                columns[key].append(number)
+    for columns in groups.values():
+        yield from map(_summary, columns.values())
 
 
 def _summary(runs: Sequence[float]) -> Sequence[float]:
@@ -110,16 +111,19 @@ class Together:
         self._places = sorted(
             (number, place) for place, record in enumerate(self._records) for number in record
         )
+        self._all = Known(number for number, _ in self._places)
 
     def __contains__(self, pair: Pair) -> bool:
         """Whether one record holds both numbers, rounded; shares may be printed in percent."""
         return any(self._holds(*pair, scale) for scale in SCALES)
 
     def _holds(self, mean: Printed, spread: Printed, scale: int) -> bool:
+        around = spread.value / scale, spread.slack / scale
+        if not self._all.around(*around):  # most that are not recorded beside a mean are nowhere
+            return False
         low, high = ((mean.value + sign * mean.slack) / scale for sign in (-1, 1))
         first = bisect_left(self._places, (low, 0))
         return any(
-            number <= high
-            and self._records[place].around(spread.value / scale, spread.slack / scale)
+            number <= high and self._records[place].around(*around)
             for number, place in self._places[first : first + _TRIES]
         )

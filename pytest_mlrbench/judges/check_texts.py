@@ -24,7 +24,8 @@ _NUMBER_OF_SECTION = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,3}[.):]?\s+")
 #: The level of sections that a bold, ``Label:`` or bare line opens.
 _BELOW_HEADINGS = 7
 _IMAGE = re.compile(
-    r"!\[[^\[\]\n]{0,500}\]\(\s{0,5}<?([^)>\s]{1,500})[^)\n]{0,200}\)"
+    # Possessive: no shorter match helps, and to try them all takes minutes.
+    r"!\[[^\[\]\n]{0,500}+\]\(\s{0,5}+<?([^)>\s]{1,500}+)[^)\n]{0,200}+\)"
     r"|<img\s[^<>]{0,300}?src=[\"']([^\"'<>]{1,500})[\"']",
     re.IGNORECASE,
 )
@@ -36,6 +37,10 @@ _NUMBER = re.compile(
 _PLUS_MINUS = re.compile(r"\s?\$?\s?(?:±|\+/-?|\\pm)\s?\$?\s?")
 #: Tables of settings hold numbers that nobody measured.
 _SETTINGS = re.compile(r"param|setting|config|argument", re.IGNORECASE)
+#: Places of a text that a sentence is compared with, where it begins like each of them.
+_PLACES = 100
+#: Letters of the lines around a table that are kept with it.
+_CONTEXT = 5_000
 
 
 def words(text: str) -> list[str]:
@@ -88,20 +93,35 @@ def without_fences(text: str) -> str:
 def without(text: str, source: str) -> str:
     """Drop the sentences of *text* that stand word for word in *source*."""
     heard = words(source)
-    haystack, begun = f" {' '.join(heard)} ", set(ngrams(heard, 4))
-    stated = {" ".join(words(part)) for part in _parts(source)}  # to look through all is slow
+    haystack = f" {' '.join(heard)} "
+    stated = {" ".join(words(part)) for part in _parts(source)}
+    begun = _begun(heard)
 
     def own(sentence: str) -> bool:
         spoken = words(sentence)
-        if len(spoken) < 4 or tuple(spoken[:4]) not in begun:
+        places = begun.get(tuple(spoken[:4])) if len(spoken) >= 4 else None
+        if not places:
             return True
         said = " ".join(spoken)
-        return said not in stated and f" {said} " not in haystack
+        around = f" {said} "
+        return said not in stated and not any(haystack.startswith(around, at) for at in places)
 
     return "\n".join(
         " ".join(part for part in _SENTENCE_END.split(line) if own(part))
         for line in text.splitlines()
     )
+
+
+def _begun(heard: Sequence[str]) -> dict[tuple[str, ...], list[int]]:
+    """Return four words → where they stand in the text of all; of hundreds of places, the first."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    start = 0
+    for four in ngrams(heard, 4):
+        places = found.setdefault(four, [])
+        if len(places) < _PLACES:
+            places.append(start)
+        start += len(four[0]) + 1
+    return found
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -290,9 +310,9 @@ class Table:
         yield from self.header[1:]
 
 
-def tables(text: str) -> list[Table]:
-    """Find the tables of *text* that print measured numbers."""
-    found, heading, caption = [], "", ""
+def tables(text: str) -> Iterator[Table]:
+    """Yield the tables of *text* that print measured numbers."""
+    heading = caption = ""
     lines = [line.strip() for line in text.splitlines()]
     number = 0
     while number < len(lines):
@@ -308,14 +328,13 @@ def tables(text: str) -> list[Table]:
             alone = tuple(number for numbers, _ in cells for number in numbers)
             pairs = tuple(pair for _, found_pairs in cells for pair in found_pairs)
             if (alone or pairs) and not _SETTINGS.search(_cells(line)[0]):
-                context = f"{heading}\n{caption}\n{after}"
-                found.append(Table(_cells(line), rows, context, alone, pairs))
+                context = "\n".join(text[:_CONTEXT] for text in (heading, caption, after))
+                yield Table(_cells(line), rows, context, alone, pairs)
             continue
         if line.startswith("#"):
             heading = line
         caption = line or caption
         number += 1
-    return found
 
 
 def _is_rule(lines: list[str]) -> bool:

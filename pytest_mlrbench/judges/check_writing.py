@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 
 from pytest_mlrbench.judges import check_texts as texts
-from pytest_mlrbench.judges.check_files import FEW_WORDS, LEAST_NEW, MAX_BYTES, Submission
+from pytest_mlrbench.judges.check_files import FEW_WORDS, LEAST_NEW, MAX_BYTES, Submission, read
 from pytest_mlrbench.judges.checks import CheckOutcome, Registry, example, share
 
 CHECKS = Registry()
@@ -263,7 +263,9 @@ for _name in ("evaluation_planned", "outcome_expected"):
 @CHECKS.add
 def figures_real(work: Submission) -> CheckOutcome:
     """The images are images."""
-    broken = [link for link in work.images if not _is_image(work.image(link))]
+    paths = {link: work.image(link) for link in work.images}
+    real = {path for path in set(paths.values()) if path and _is_image(read(path))}
+    broken = [link for link, path in paths.items() if path not in real]
     found = len(work.images) - len(broken)
     return example(share(found, len(work.images), 1, "links lead to an image"), "not", broken)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,7 +41,8 @@ class ChecklistJudge:
 
     async def review(self, work: Reviewable) -> Answer:
         """Run the checks; each dimension's justification names those that failed, and why."""
-        results = run_checks(work.case.stage, work.workspace, self._rubric)
+        # In a thread: a report may take long to read, and other cases share this loop.
+        results = await asyncio.to_thread(run_checks, work.case.stage, work.workspace, self._rubric)
         every = [result for found in results.values() for result in found]
         return Answer(
             dimensions={

@@ -6,8 +6,10 @@ import filecmp
 import os
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
+from pytest_mlrbench import folders
 from pytest_mlrbench.suites.stages import Stage
 
 #: Name of the folder beside a workspace with the inputs as they were given.
@@ -100,16 +102,12 @@ class Files:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Paths of the workspace's own regular files, sorted: no links, nothing hidden."""
-        found: list[str] = []
-        for folder, below, names in os.walk(self._root):
-            below[:] = sorted(one for one in below if one not in _SKIPPED and one[0] != ".")
-            for name in sorted(names):
-                path = os.path.join(folder, name)
-                if name[0] != "." and os.path.isfile(path) and not os.path.islink(path):
-                    found.append(os.path.relpath(path, self._root))
-            if len(found) >= MAX_FILES:
-                break
-        return tuple(sorted(found[:MAX_FILES]))
+        own = (
+            name
+            for name, entry in folders.entries(self._root, _is_skipped)
+            if entry.name[0] != "." and entry.is_file(follow_symlinks=False)
+        )
+        return tuple(sorted(islice(own, MAX_FILES)))
 
     def _pristine(self, name: str) -> Path | None:
         if os.path.normpath(name) in self._outputs:
@@ -117,7 +115,13 @@ class Files:
         return _inside(self._inputs, name)
 
 
+def _is_skipped(folder: str) -> bool:
+    return folder in _SKIPPED or folder[0] == "."
+
+
 def _inside(root: Path, name: str) -> Path | None:
+    if len(name) > folders.LONGEST_PATH:
+        return None
     try:
         path = (root / name).resolve()
         return path if path.is_relative_to(root) and path.is_file() else None

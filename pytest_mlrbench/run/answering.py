@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_mlrbench import folders
 from pytest_mlrbench.agents.base import Agent, Assignment
 from pytest_mlrbench.errors import AgentFault, SystemFault, is_interrupt
 from pytest_mlrbench.run.faults import fault_record, internal_fault
@@ -47,12 +48,12 @@ async def answer(
         return fault
     took = time.monotonic() - start
     # Reviews come after the submission: one that is there already was put there by the agent.
-    _remove(folder / "reviews")
+    folders.remove(folder / "reviews")
     if agent.has_files and not workspace.is_symlink():
         try:
             # In a thread: an agent may leave gigabytes, and other cases share this loop.
             digest, files = await asyncio.to_thread(digest_of, workspace)
-            stamp = stamp_of(workspace)
+            stamp = await asyncio.to_thread(stamp_of, workspace)
         except OSError as error:
             fault = fault or AgentFault("unusable_output", f"the workspace is unreadable: {error}.")
     record = SubmissionRecord(
@@ -103,13 +104,6 @@ async def _fault_of(
             raise
         return internal_fault("agent", error)
     return None
-
-
-def _remove(path: Path) -> None:
-    if path.is_symlink() or path.is_file():
-        path.unlink()
-    else:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def spent_by_agent(agent: Agent, case: Case) -> Spent | None:

@@ -11,8 +11,12 @@ from functools import cache
 from io import BufferedReader
 from pathlib import Path
 
+from pytest_mlrbench import folders
+
 #: Bytes from which on holes are looked for, and of a block in which there may be something.
-_LARGE, _BLOCK = 2**30, 2**16
+_LARGE, BLOCK = 2**30, 2**16
+#: Bytes of holes that are read, in all files of a folder together.
+_HOLES = 4 * 2**30
 
 
 def of_json(value: object) -> str:
@@ -26,42 +30,57 @@ def of_file(path: Path) -> str:
         return of_open(file)
 
 
-def of_open(file: BufferedReader) -> str:
+def of_open(file: BufferedReader, large: int = _LARGE) -> str:
     """SHA-256 of an open file's content; of a large one that is nearly all holes, of what is there.
 
     As a database lays out its space, so an agent could lay out terabytes that take hours to read.
+    Thus no more is read than *large* or eight times what the file takes on disk.
+
+    :param large: bytes from which on a file is large.
     """
     about = os.fstat(file.fileno())
-    if about.st_size <= _LARGE or about.st_blocks * 512 >= about.st_size // 8:
+    if about.st_size <= large or about.st_blocks * 512 >= about.st_size // 8:
         return hashlib.file_digest(file, "sha256").hexdigest()
     sha = hashlib.sha256(f"{about.st_size}".encode())
-    for place, block in _blocks(file.fileno()):
+    for place, block in _blocks(file.fileno(), about.st_size):
         if block.strip(b"\0"):  # where holes are may differ after a copy
             sha.update(f"{place}\0".encode() + block)
     return sha.hexdigest()
 
 
-def _blocks(file: int) -> Iterator[tuple[int, bytes]]:
+def _blocks(file: int, size: int) -> Iterator[tuple[int, bytes]]:
     """Yield place and content of the blocks that have any."""
-    place = 0
-    while True:
-        try:
-            data = os.lseek(file, place, os.SEEK_DATA)
-        except OSError:  # no more
-            return
-        end = os.lseek(file, data, os.SEEK_HOLE)
-        place = data - data % _BLOCK
-        while place < end:
-            yield place, os.pread(file, _BLOCK, place)
-            place += _BLOCK
+    done = 0
+    for begin, end in folders.stretches(file, size):
+        for place in range(max(done, begin - begin % BLOCK), end, BLOCK):
+            yield place, os.pread(file, BLOCK, place)
+            done = place + BLOCK
 
 
 def of_files(files: Iterable[tuple[str, Path]]) -> str:
-    """SHA-256 over names and contents, in the order of the names."""
-    sha = hashlib.sha256()
+    """SHA-256 over names and contents, in the order of the names.
+
+    Where the holes in the files come to much, they are no longer read as the zeros they stand for:
+    a disk holds any number of files that are nothing else.
+    """
+    sha, left = hashlib.sha256(), _HOLES
     for name, path in sorted(files):
-        sha.update(f"{name}\0{of_file(path)}\0".encode("utf-8", "surrogateescape"))
+        with path.open("rb") as file:
+            about = os.fstat(file.fileno())
+            left -= max(0, about.st_size - about.st_blocks * 512)
+            digest = of_open(file, _LARGE if left >= 0 else BLOCK)
+        sha.update(f"{name}\0{digest}\0".encode("utf-8", "surrogateescape"))
     return sha.hexdigest()
+
+
+def of_folder(folder: Path) -> tuple[str, int]:
+    """Return the digest over the files below *folder* and its links, and the number of the files.
+
+    A link counts by where in the folder it leads; see :func:`folders.links`.
+    """
+    files = list(walk(folder))
+    digest, links = of_files(files), folders.links(folder)
+    return of_json([digest, sorted(links.items())]) if links else digest, len(files)
 
 
 def shown(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -70,33 +89,19 @@ def shown(folder: Path) -> Iterator[tuple[str, Path]]:
     So it is what a reader of the folder finds in it, and has after a copy too.
     """
     root = folder.resolve()
-    for name, entry in _entries(folder):
+    for name, entry in folders.entries(folder):
         path = Path(entry.path)
-        if not entry.is_symlink() or (path.is_file() and path.resolve().is_relative_to(root)):
+        if entry.is_file(follow_symlinks=False) or (
+            entry.is_symlink() and path.is_file() and path.resolve().is_relative_to(root)
+        ):
             yield name, path
 
 
 def walk(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield (relative path, path) of the regular files under *folder*; links are not followed."""
-    for name, entry in _entries(folder):
-        if not entry.is_symlink():
+    for name, entry in folders.entries(folder):
+        if entry.is_file(follow_symlinks=False):
             yield name, Path(entry.path)
-
-
-def _entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield files and links below *folder*, which may be deeper than os.walk can recurse."""
-    waiting = [os.fspath(folder)]
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as found:
-                entries = list(found)
-        except OSError:  # closed to us, as os.walk has it
-            continue
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
-            elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
-                yield os.path.relpath(entry.path, folder), entry
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -244,7 +245,7 @@ class Engine:
                 work = Reviewable(case, workspace, submission.digest, self.agent.system)
                 reviews = await review_all(self.judges, work, folder / "reviews")
                 # A function of this process cannot be ended at its deadline, and may write on.
-                if fault and not is_unchanged(workspace, digest, stamp):
+                if fault and not await asyncio.to_thread(is_unchanged, workspace, digest, stamp):
                     reviews = {}
                 missing = panel_fault(reviews)
                 fault = fault or missing

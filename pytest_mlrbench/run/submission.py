@@ -21,7 +21,7 @@ PDF_LIMIT = 50_000_000
 class SubmissionRecord(Record):
     """How the agent ended and what it left: the content of ``submission.json``."""
 
-    #: SHA-256 over all files of the workspace; null for an agent that has no files.
+    #: SHA-256 over all files and links of the workspace; null for an agent that has no files.
     digest: str | None
     files: int
     #: SHA-256 over names, sizes and times: while it holds, the digest need not be computed again.
@@ -109,8 +109,8 @@ def _check_text(workspace: Path, name: str, stage: Stage) -> None:
 
 
 def stamp_of(workspace: Path) -> str:
-    """Return what changes whenever a file of the workspace does, read from the folders alone."""
-    found = []
+    """Return what changes whenever a file or a link does, read from the folders alone."""
+    found: list[list[str | int]] = []
     start = len(os.fspath(workspace))
     folders = [os.fspath(workspace)]
     while folders:
@@ -119,10 +119,12 @@ def stamp_of(workspace: Path) -> str:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry.path)
+                elif entry.is_symlink():
+                    found.append([entry.path[start:], os.readlink(entry.path)])
                 elif entry.is_file(follow_symlinks=False):
                     about = entry.stat(follow_symlinks=False)
                     found.append([entry.path[start:], about.st_size, about.st_mtime_ns])
-    return digests.of_json(sorted(found))
+    return digests.of_json(sorted(found, key=lambda one: str(one[0])))
 
 
 def is_unchanged(workspace: Path, digest: str | None, stamp: str | None) -> bool:
@@ -135,6 +137,5 @@ def is_unchanged(workspace: Path, digest: str | None, stamp: str | None) -> bool
 
 
 def digest_of(workspace: Path) -> tuple[str, int]:
-    """Return the digest over the files of a workspace, and their number; links are not followed."""
-    files = sorted(digests.walk(workspace))
-    return digests.of_files(files), len(files)
+    """Return the digest over the files and links of a workspace, and the number of the files."""
+    return digests.of_folder(workspace)

@@ -26,6 +26,8 @@ ARGV = 8192
 PROGRAM = 200
 _WRITING = frozenset((b"O_WRONLY", b"O_RDWR", b"O_CREAT", b"O_TRUNC", b"O_TMPFILE"))
 _OPENS = ("open", "openat", "creat")
+#: In the numbers of calls for which the process is killed; strace has the number as the result.
+_X32 = 1 << 30
 #: Calls that leave files as they are.
 _KEEPING = ("execve", "execveat", "chdir", "fchdir", "memfd_create", "connect")
 _RENAMES = ("rename", "renameat", "renameat2")
@@ -112,6 +114,8 @@ def _flags(call: Call) -> set[bytes]:
 def _open(events: Events, process: Process, call: Call) -> None:
     flags = _flags(call)
     path = call.path
+    if path is None and flags & _WRITING:
+        _open_untold(events, process, call)
     if path is None or not path.startswith(b"/") or call.deleted or flags & {b"O_PATH"}:
         return  # O_TMPFILE, among others: it shows when it is linked to a name
     if flags & _WRITING:
@@ -140,6 +144,22 @@ def _open_to_write(events: Events, process: Process, call: Call, path: bytes) ->
     events.written(process, path, "open")
     emptied = (path,) if b"O_TRUNC" in _flags(call) else ()
     events.recent.check(events, process, call, Names([path], opens=True), *emptied)
+
+
+def _open_untold(events: Events, process: Process, call: Call) -> None:
+    """Of what was opened no path was told.
+
+    It may lie too deep, have been closed by another thread at once, or not have been opened: the
+    process is then killed for the call.
+    """
+    if call.result is not None and call.result & _X32:
+        return
+    at = 1 if call.name == "openat" else 0
+    name = string(call.arguments[at])
+    if name is None or _path(events, process, call.arguments[:at], name, last=True) is None:
+        events.doubt(process, call, f"{text(name or b'')!r} cannot be followed")
+    else:
+        _cut_short(events, process, call)
 
 
 def _truncate(events: Events, process: Process, call: Call) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from pytest_mlrbench.sandbox.base import DATA, FILES, WORKSPACE
-from pytest_mlrbench.sandbox.shadow import Content
+from pytest_mlrbench.sandbox.way import Content
 
 #: ``benchmark-input`` what we laid out and the user's data; ``package`` what an installed package
 #: brings, ``installed`` the same where the agent installed it; ``weights`` of models that the agent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 from pytest_mlrbench.errors import SystemFault
@@ -54,6 +55,16 @@ def reason_of(seen: Seen) -> tuple[Reason, int]:
     if code != 0 and seen.forks_refused:
         return "pids", code
     return "exit", code
+
+
+def lasted(state: Mapping[str, Any], main_ended: float | None) -> tuple[float, float]:
+    """Return from when until when the command ran, in Unix time.
+
+    :param state: the engine's own words of its container, which may have gone on.
+    :param main_ended: when the command itself was seen to end; null if that was not seen.
+    """
+    began, ended = (datetime.fromisoformat(state[it]) for it in ("StartedAt", "FinishedAt"))
+    return began.timestamp(), ended.timestamp() if main_ended is None else main_ended
 
 
 def _signed(code: int) -> int:

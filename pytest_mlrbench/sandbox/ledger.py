@@ -27,21 +27,13 @@ class Ledger:
         self.path = path
         self._lock = threading.Lock()
         self._last = NONE
-        self._at_end: dict[str, Any] = {}
         if path.exists():
             for line in path.read_bytes().splitlines():
                 self._last = _digest(line)
 
-    def at_end(self, **fields: Any) -> None:
-        """Have the next ``end`` event say *fields* beside what its writer knows."""
-        self._at_end = fields
-
     def write(self, event: str, **fields: Any) -> None:
         """Append an event with its time; *fields* are plain data."""
         with self._lock:
-            if event == "end":
-                fields |= self._at_end
-                self._at_end = {}
             record = {"e": event, "t": round(time.time(), 6), **fields, "prev": self._last}
             # Names of files are bytes: those that are no text are kept as surrogates.
             line = json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from pytest_mlrbench.sandbox import strace
+from pytest_mlrbench.sandbox.shadow import PATHS
 
 #: Contents that are remembered as read, of one process.
 READS = 20_000
@@ -58,7 +59,8 @@ class Process:
         """A folder has got another name; the process may be in it."""
         for old, new in ((path, to), (to, path)) if exchange else ((path, to),):
             if self.cwd is not None and (self.cwd + b"/").startswith(old + b"/"):
-                self.cwd = new + self.cwd[len(old) :]
+                moved = new + self.cwd[len(old) :]
+                self.cwd = moved if len(moved) <= PATHS else None
                 return
 
 

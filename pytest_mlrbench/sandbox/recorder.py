@@ -20,12 +20,13 @@ Beside the events of :mod:`~pytest_mlrbench.sandbox.events`, the ledger gets:
 ``gone``
     For each file of the workspace that was there before: ``path``, ``was``.
 ``end``
-    ``reason``, ``code``, ``seconds``, ``tree``, ``unrecorded`` (paths of files that are not as they
-    should be by what was recorded: changed, or gone, without a process having done it; and of those
-    that are ``unsure``, but for empty ones, as locks are, and what Python keeps in ``__pycache__``,
-    where processes that import one module put the same), ``unclear`` (how many such events),
-    ``dropped`` (kind of event → how many were not written down), ``whole`` (the agent's first
-    process was seen to end, and no event was dropped).
+    What :meth:`~pytest_mlrbench.sandbox.base.Ended.facts` has, ``tree``, ``unrecorded`` (paths of
+    files that are not as they should be by what was recorded: changed, or gone, without a process
+    having done it; and of those that are ``unsure``, but for empty ones, as locks are, and what
+    Python keeps in ``__pycache__``, where processes that import one module put the same),
+    ``unclear`` (how many such events), ``dropped`` (kind of event → how many were not written
+    down), ``whole`` (the agent's first process was seen to end, the trace was read to its end, and
+    no event was dropped).
 
 A reader may rely on the ledger if ``end`` is there, ``whole`` is true, ``unrecorded`` is empty and
 ``unclear`` is 0.
@@ -34,17 +35,20 @@ A reader may rely on the ledger if ``end`` is there, ``whole`` is true, ``unreco
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from pytest_mlrbench.sandbox import strace
-from pytest_mlrbench.sandbox.base import WORKSPACE, Ended, Job
+from pytest_mlrbench.sandbox.base import WORKSPACE, Job
 from pytest_mlrbench.sandbox.calls import TRACED
 from pytest_mlrbench.sandbox.cpu import Cpu
 from pytest_mlrbench.sandbox.events import Events
 from pytest_mlrbench.sandbox.seccomp import profile
-from pytest_mlrbench.sandbox.shadow import Content, Shadow
+from pytest_mlrbench.sandbox.shadow import Shadow
 from pytest_mlrbench.sandbox.strace_arguments import string, text
 from pytest_mlrbench.sandbox.tree import Entry, Tree, snapshot
+from pytest_mlrbench.sandbox.way import Content
 
 #: What no event tells.
 UNSEEN = (
@@ -88,8 +92,11 @@ class Recorder:
         self._launch = _Launch()
         self._cpu: Cpu | None = None
         self._lock = threading.Lock()
+        self._is_finished = False
         #: How the agent's first process ended, as :class:`Ended` has it; null while it has not.
         self.main_exit: int | None = None
+        #: When it did, Unix time by the trace; null while it has not.
+        self.main_ended: float | None = None
         #: What strace complained of before the agent was started, if it did.
         self.complaint = ""
         shadow = Shadow()
@@ -132,8 +139,10 @@ class Recorder:
         self._cpu.start()
 
     def feed(self, data: bytes) -> None:
-        """Take what came from the container's standard error."""
+        """Take what came from the container's standard error; nothing once it is finished."""
         with self._lock:
+            if self._is_finished:
+                return
             for event in self._lines.feed(data):
                 self._take(event)
 
@@ -142,25 +151,30 @@ class Recorder:
         if self._cpu:
             self._cpu.stop()
 
-    def finish(self, ended: Ended) -> None:
-        """Compare what is there with what was recorded, once the container is gone."""
+    def finish(self, facts: Mapping[str, Any], *, is_read: bool = True) -> None:
+        """Compare what is there with what was recorded, once the container is gone.
+
+        :param facts: how the command ended, as the ledger's ``end`` event is to say it.
+        :param is_read: whether there is no more of the trace than was fed.
+        """
         self.close()
         with self._lock:
+            self._is_finished = True
             for event in self._lines.close():
                 self._take(event)
             self._events.close()
+            if not is_read:
+                self._events.take(strace.Unread(b"the rest of the trace was not read in time"))
             after = snapshot(self.job.workspace)
             unrecorded = self._compare(after)
             self.job.ledger.write(
                 "end",
-                reason=ended.reason,
-                code=ended.code,
-                seconds=round(ended.seconds, 3),
+                **facts,
                 tree=after.digest,
                 unrecorded=[text(name) for name in unrecorded],
                 unclear=self._events.unclear,
                 dropped=self._events.dropped,
-                whole=self.main_exit is not None and not self._events.dropped,
+                whole=self.main_exit is not None and is_read and not self._events.dropped,
             )
 
     def _take(self, event: strace.Event) -> None:
@@ -178,6 +192,7 @@ class Recorder:
 
     def _main_ended(self, event: strace.Exit) -> None:
         if self.main_exit is None:  # its number may be given again
+            self.main_ended = event.time
             self.main_exit = -9 if event.code is None else event.code
 
     def _cpu_of(self, pid: int) -> float | None:

@@ -7,10 +7,15 @@ at the end is compared with what really lies there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from pytest_mlrbench.sandbox.way import Content, Node, Way, is_of_processes, split
 
 #: Names that are kept; what is written under further ones has no recorded writer.
 NAMES = 1_000_000
+#: Bytes of the longest path that is followed, as the kernel neither takes nor tells a longer one.
+PATHS = 4095
+#: Folders that are found again without going there name by name.
+NEAR = 1000
 #: Links followed for one path, as many as the kernel follows.
 _LINKS = 40
 #: Links that every container has, from which :func:`Shadow.resolve` knows a way through /proc.
@@ -22,47 +27,17 @@ _KNOWN = {
 }
 
 
-@dataclass(slots=True)
-class Content:
-    """What one file holds, whatever its names.
+class Shadow:
+    """Names and who made them. Paths are absolute, as the container has them.
 
-    :param writers: numbers of the processes that opened it for writing, the last one last, each
-        once in a row; none for what was there at first.
-    :param how: the last of it came to be.
-    :param origin: under which path it lay at first, if it did.
+    What a call costs here depends on the names that it gives, and hardly on how deep the folder
+    lies from which they start: else an agent could keep us busy by going deep.
     """
 
-    writers: tuple[int, ...] = ()
-    how: str = "given"
-    origin: bytes | None = None
-    #: Grows when it passes from one writer to another.
-    version: int = 0
-    #: Whether somebody else may have written it, since two calls were made in an unknown order.
-    unsure: bool = False
-
-    def written(self, by: int, how: str) -> bool:
-        """Note a writer; false if it was the last one already."""
-        self.how = how
-        if self.writers[-1:] == (by,):
-            return False
-        self.writers = (*self.writers[-15:], by)
-        self.version += 1
-        return True
-
-
-@dataclass(slots=True)
-class _Node:
-    children: dict[bytes, _Node] = field(default_factory=dict)
-    content: Content | None = None
-    target: bytes | None = None
-
-
-class Shadow:
-    """Names and who made them. Paths are absolute, as the container has them."""
-
     def __init__(self) -> None:
-        self._root = _Node()
+        self._root = Node()
         self._names = 0
+        self._near: dict[bytes, Node] = {}
         for path, target in _KNOWN.items():
             self.symlink(path, target, None)
 
@@ -73,7 +48,7 @@ class Shadow:
 
     def get(self, path: bytes) -> Content | None:
         """Who made what lies under a resolved path; null where nothing is known to lie."""
-        node = self._find(_split(path))
+        node = self._find(path)
         return node.content if node else None
 
     def resolve(
@@ -84,37 +59,39 @@ class Shadow:
         last: bool = False,
         via: set[bytes] | None = None,
     ) -> bytes | None:
-        """The path without links and dots; null if it leads through /proc, or nowhere.
+        """The path without links and dots; null if it leads through /proc, nowhere, or too deep.
 
-        :param base: what a relative path starts from; null if that is not known.
+        :param base: what a relative path starts from, itself resolved; null if that is not known.
         :param last: whether a link at the very end is followed too.
         :param via: is given the links that were followed.
         """
+        way = Way(self._root)
         if not path.startswith(b"/"):
-            if base is None:
+            if base is None or is_of_processes(base):
                 return None
-            path = base + b"/" + path
-        todo = _split(path)[::-1]
-        done: list[bytes] = []
+            way = Way(self._root, base.rstrip(b"/"), self._folder(base))
+        todo = split(path)[::-1]
         links = 0
         while todo:
             name = todo.pop()
             if name == b"..":
-                del done[-1:]
+                way.leave()
                 continue
-            done.append(name)
-            if done[0] == b"proc":
-                return None  # each process sees another thing there
-            node = self._find(done) if todo or last else None
-            if node is not None and node.target is not None:
+            node = way.enter(name)
+            if way.is_in_proc:
+                return None
+            if node is not None and node.target is not None and (todo or last):
                 links += 1
                 if via is not None:
-                    via.add(b"/" + b"/".join(done))
+                    via.add(way.path)
                 if links > _LINKS:
                     return None
-                done = [] if node.target.startswith(b"/") else done[:-1]
-                todo.extend(_split(node.target)[::-1])
-        return b"/" + b"/".join(done)
+                way.leave()
+                if node.target.startswith(b"/"):
+                    way = Way(self._root)
+                todo.extend(split(node.target)[::-1])
+        path = way.path
+        return path if len(path) <= PATHS else None
 
     def written(self, path: bytes, by: int, how: str) -> bool:
         """A process may write what lies at *path*; false if it was the last to do so already."""
@@ -133,7 +110,7 @@ class Shadow:
 
     def link(self, path: bytes | None, to: bytes, by: int) -> None:
         """A file has one more name; *path* null if its first one is not known."""
-        source = None if path is None else self._find(_split(path))
+        source = None if path is None else self._find(path)
         if path is None:
             self.written(to, by, "link")
         elif source is not None and (node := self._make(to)):
@@ -151,16 +128,19 @@ class Shadow:
             self._put(path, replaced)
         elif replaced is not None:
             self._names -= _count(replaced)
+        self._prune(path)
+        self._prune(to)
         return moved is not None
 
     def unlink(self, path: bytes) -> None:
         """A name was taken away."""
         if (node := self._take(path)) is not None:
             self._names -= _count(node)
+            self._prune(path)
 
     def doubt(self, path: bytes) -> None:
         """It is not known for certain who made what lies at *path* and below."""
-        start = self._find(_split(path))
+        start = self._find(path)
         todo = [start] if start else []
         while todo:
             node = todo.pop()
@@ -169,63 +149,90 @@ class Shadow:
             todo.extend(node.children.values())
 
     def names(self, root: bytes) -> Mapping[bytes, Content]:
-        """What is known to lie below *root*, by path relative to it."""
+        """What is known to lie below *root*, by path relative to it; not what lies too deep."""
         found: dict[bytes, Content] = {}
-        start = self._find(_split(root))
+        start = self._find(root)
         todo = [(b"", start)] if start else []
         while todo:
             prefix, node = todo.pop()
             for name, child in node.children.items():
                 if child.content is not None:
                     found[prefix + name] = child.content
-                todo.append((prefix + name + b"/", child))
+                # The paths of a million folders, each in the one before, would take all memory.
+                if child.children and len(prefix) + len(name) < PATHS:
+                    todo.append((prefix + name + b"/", child))
         return found
 
-    def _find(self, names: list[bytes]) -> _Node | None:
-        node: _Node | None = self._root
-        for name in names:
-            node = node.children.get(name) if node else None
+    def _find(self, path: bytes) -> Node | None:
+        folder, _, name = path.rpartition(b"/")
+        node = self._folder(folder)
+        return node.children.get(name) if node and name else node
+
+    def _folder(self, path: bytes) -> Node | None:
+        if (node := self._near.get(path)) is not None:
+            return node
+        node = self._root
+        for name in path.split(b"/"):
+            if name and (node := node.children.get(name)) is None:
+                return None
+        self._keep_near(path, node)
         return node
 
-    def _make(self, path: bytes) -> _Node | None:
-        node = self._root
-        for name in _split(path):
-            child = node.children.get(name)
+    def _keep_near(self, path: bytes, node: Node) -> None:
+        if len(self._near) >= NEAR:
+            self._near.clear()
+        self._near[path] = node
+        node.is_near = True
+
+    def _make(self, path: bytes) -> Node | None:
+        folder, _, name = path.rpartition(b"/")
+        if not name:
+            return self._root
+        node = self._near.get(folder)
+        names = [name] if node else split(path)
+        parent = node = node or self._root
+        for each in names:
+            parent, child = node, node.children.get(each)
             if child is None:
                 if self._names >= NAMES:
                     return None
-                child = node.children[name] = _Node()
+                child = node.children[each] = Node()
                 self._names += 1
             node = child
+        if names[-1:] == [name]:
+            self._keep_near(folder, parent)
         return node
 
-    def _put(self, path: bytes, moved: _Node) -> None:
-        names = _split(path)
-        if parent := self._make(b"/".join(names[:-1])):
-            parent.children[names[-1]] = moved
+    def _put(self, path: bytes, moved: Node) -> None:
+        folder, _, name = path.rpartition(b"/")
+        if parent := self._make(folder):
+            parent.children[name] = moved
 
-    def _take(self, path: bytes) -> _Node | None:
-        """Cut a name off, and the folders that only led to it."""
-        way = [self._root]
-        names = _split(path)
-        for name in names:
-            if (child := way[-1].children.get(name)) is None:
-                return None
-            way.append(child)
-        taken = way[-1]
-        for parent, name in zip(way[-2::-1], reversed(names), strict=False):
-            del parent.children[name]
-            if parent.children or parent.content or parent.target is not None:
-                break
-            self._names -= parent is not self._root
+    def _take(self, path: bytes) -> Node | None:
+        """Cut a name off."""
+        folder, _, name = path.rpartition(b"/")
+        parent = self._folder(folder)
+        taken = parent.children.pop(name, None) if parent else None
+        if taken and (taken.children or taken.is_near):
+            self._near.clear()
         return taken
 
+    def _prune(self, path: bytes) -> None:
+        """Cut off the folders that only led to a name, where there is none any more."""
+        folder = path.rpartition(b"/")[0]
+        node = self._folder(folder)
+        if node is None or not node.is_bare:
+            return
+        names, way = split(folder), [self._root]
+        for name in names:
+            way.append(way[-1].children[name])
+        while names and way.pop().is_bare:
+            del way[-1].children[names.pop()]
+            self._names -= 1
+        self._near.clear()
 
-def _split(path: bytes) -> list[bytes]:
-    return [name for name in path.split(b"/") if name not in (b"", b".")]
 
-
-def _count(node: _Node) -> int:
+def _count(node: Node) -> int:
     total, todo = 0, [node]
     while todo:
         total += 1

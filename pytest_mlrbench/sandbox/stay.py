@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 import uuid
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_mlrbench.errors import SystemFault
+from pytest_mlrbench.sandbox.backlog import Backlog
 from pytest_mlrbench.sandbox.base import Job, Limits
 from pytest_mlrbench.sandbox.cgroup import ControlGroup
 from pytest_mlrbench.sandbox.container_options import home_of
@@ -49,6 +52,8 @@ class Stay:
         self.forks_refused = 0
         #: Of this machine, in bytes: the least that was seen.
         self.free_memory = 2**63
+        self._exited = threading.Event()
+        self._trace: Backlog | None = None
         self._loop = loop
         self._news = asyncio.Event()
         self._word = uuid.uuid4().hex[:12]
@@ -66,25 +71,43 @@ class Stay:
         self.output = self._hold(Output(job.log, limits.log))
         # An engine that is stopped ends its containers, which then look as if they had been killed
         # for something the agent did. What tells is a connection that breaks when the engine goes.
-        events = client.events(filters={"container": self.container.id})
-        self._events = self._hold(Reading(events, lambda _: None, self._wake))
+        events = client.events(filters={"container": self.container.id}, decode=True)
+        self._events = self._hold(Reading(events, self._hear, self._wake))
         self.disk = self._hold(WorkspaceWatch(self.folders, limits.disk, self._wake))
         pieces = self.container.attach(
             stdout=True, stderr=True, stream=True, logs=False, demux=True
         )
-        self._streams = self._hold(Reading(pieces, self._take, self._wake))
+        if self.recorder is not None:
+            self._trace = Backlog(self._follow, self._wake)
+        self._streams = self._hold(Reading(pieces, self._take, self._all_came))
+        if self._trace is not None:
+            self._hold(self._trace)
+
+    def _hear(self, event: Mapping[str, Any]) -> None:
+        """Take what the engine says: that the container has ended, however much is to be read."""
+        if event.get("Action") == "die":
+            self._exited.set()
+            self._wake()
 
     def _take(self, piece: tuple[bytes | None, bytes | None]) -> None:
         """Take what the container printed on either stream; the second may be the trace."""
         out, err = piece
         if out:
             self.output.feed(out)
-        if err and self.recorder is None:
+        if err and self._trace is None:
             self.output.feed(err)
-        elif err:
-            self.recorder.feed(err)
-            if self.recorder.main_exit is not None:  # not sooner: there is a lot of it
-                self._wake()
+        elif err and self._trace is not None:
+            self._trace.put(err)
+
+    def _all_came(self) -> None:
+        if self._trace is not None:
+            self._trace.end()
+        self._wake()
+
+    def _follow(self, piece: bytes) -> None:
+        self.recorder.feed(piece)
+        if self.recorder.main_exit is not None:  # not sooner: there is a lot of it
+            self._wake()
 
     def _hold(self, thing: Any) -> Any:
         self._open.append(thing)
@@ -97,7 +120,13 @@ class Stay:
     @property
     def has_ended(self) -> bool:
         """Whether the container has, or nothing more can be read of it."""
-        return self._streams.ended.is_set()
+        return self._exited.is_set() or self._streams.ended.is_set()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all that it printed has been taken, and what it did has been recorded."""
+        is_followed = self._trace is None or self._trace.ended.is_set()
+        return self._streams.ended.is_set() and is_followed
 
     @property
     def is_over(self) -> bool:
@@ -116,9 +145,10 @@ class Stay:
         """
         if self._events.ended.is_set():
             raise SystemFault("engine", "the Docker engine went away while the agent ran.")
-        if self._streams.error is not None:
-            with engine_faults("the agent's output could not be kept"):
-                raise self._streams.error
+        for reading in (self._streams, self._trace):
+            if reading is not None and reading.error is not None:
+                with engine_faults("the agent's output could not be kept"):
+                    raise reading.error
 
     def look(self) -> None:
         """Note what can only be seen while the container is there."""
@@ -135,8 +165,15 @@ class Stay:
 
     async def wait_for_end(self, seconds: float) -> None:
         """Wait until the container has ended, for so long at most."""
+        await self._wait_until(lambda: self.has_ended, seconds)
+
+    async def wait_until_read(self, seconds: float) -> None:
+        """Wait until all that it printed has been taken, for so long at most."""
+        await self._wait_until(lambda: self.is_read, seconds)
+
+    async def _wait_until(self, is_so: Callable[[], bool], seconds: float) -> None:
         end = time.monotonic() + seconds
-        while not self.has_ended and (left := end - time.monotonic()) > 0:
+        while not is_so() and (left := end - time.monotonic()) > 0:
             await self.wait(left)
 
     def close(self) -> None:

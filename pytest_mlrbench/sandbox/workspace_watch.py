@@ -123,5 +123,7 @@ def _size(entry: os.DirEntry[str], counted: set[tuple[int, int]], waiting: list[
                 return 0
             counted.add(name)
         return status.st_blocks * 512
-    except OSError:  # gone since
-        return 0
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise
+        return 0  # gone since
