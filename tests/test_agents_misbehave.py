@@ -908,7 +908,7 @@ EXPECTED = dict(
 
 
 @pytest.mark.parametrize(
-    "workers", [pytest.param((), marks=pytest.mark.slow), ("-n", "2")], ids=["serial", "workers"]
+    "workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["serial", "workers"]
 )
 def test_the_remaining_cases_are_run(tmp_path: Path, workers: tuple[str, ...]) -> None:
     lay(tmp_path, {"agent.sh": ASSORTED, "pytest.ini": INI})

@@ -74,6 +74,7 @@ def test_a_model_that_cannot_be_used_ends_the_run_before_it_begins(
     assert live.repo.runs == []
 
 
+@pytest.mark.slow
 def test_a_wrong_key_is_noticed_under_workers_too(live: Live) -> None:
     own = live.lay_agent()
     live.stub.script = replies.failing(401)

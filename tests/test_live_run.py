@@ -145,6 +145,7 @@ def test_agents_of_the_users_wait_beside_models(live: Live) -> None:
 # Judged again, resumed, repeated
 
 
+@pytest.mark.slow
 def test_a_run_is_judged_again_without_its_agent(
     live: Live, capfd: pytest.CaptureFixture[str]
 ) -> None:

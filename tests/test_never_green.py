@@ -91,6 +91,7 @@ def test_two_judges_of_one_id_or_an_odd_one_are_refused(repo: Repository, name: 
     assert repo.report.cases == ()
 
 
+@pytest.mark.slow
 def test_a_case_collected_twice_is_refused_by_workers_too(repo: Repository) -> None:
     repo.lay({"test_research.py": MODULE})
     result = repo.measure("test_research.py", "test_mlr_experiment.py", "-n2")

@@ -273,7 +273,9 @@ def test_an_id_of_a_module_of_ones_own_can_be_pasted_back(repo: Repository) -> N
 # Order
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["serial", "workers"])
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n2",), marks=pytest.mark.slow)], ids=["serial", "workers"]
+)
 def test_shuffled_tests_run_once_each(repo: Repository, workers: tuple[str, ...]) -> None:
     repo.set_addopts("")
     result = repo.measure("-v", "--randomly-seed=1", *workers)

@@ -196,6 +196,7 @@ def test_a_fixture_gives_the_agent(repo: Repository, fixture: str, who: str) -> 
     assert answered_by(repo, who)
 
 
+@pytest.mark.slow
 def test_a_fixture_gives_the_agent_to_every_worker(repo: Repository) -> None:
     lay(repo, ASYNC_FUNCTION)
     repo.spawn(*OURS, "-n2", ".").assert_outcomes(passed=2)
