@@ -13,7 +13,7 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from llm_builders import PNG, Bench, blocks, every_provider, said
 
@@ -341,6 +341,7 @@ PIECES = ["<|", "|>", "im_start", "[INST]", "\u200b", "mlr", "-", "material", "<
 PIECES += ["\n", "\r", "Human", ":", "<", ">", "|", " ", "\x1b[", "m", "<<SYS>>", "é", "\u200d"]
 
 
+@example("Human\n:")
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_no_way_of_putting_pieces_together_makes_a_command(text: str) -> None:
     left = neutralise(text).text

@@ -256,6 +256,7 @@ def test_a_session_in_the_background_of_a_script_ends_on_sigterm(repository: Pat
     assert kept(repository) == dict.fromkeys(TASKS[:2], "pass")
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_terminal_reaches_the_workers_too(repository: Path) -> None:
     session = start(repository, "-n", "2")
     try:

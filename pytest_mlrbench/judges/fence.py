@@ -64,7 +64,7 @@ _TOKENS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
             r"^([ \t]*(?:#{1,6}[ \t]+)?(?:Human|HUMAN|Assistant|ASSISTANT|System|SYSTEM|User|USER)"
-            r"|[ \t]*#{1,6}[ \t]+(?:Instruction|Response|Input))(?=[ \t]*:)",
+            r"|[ \t]*#{1,6}[ \t]+(?:Instruction|Response|Input))(?=\s*:)",
             re.MULTILINE,
         ),
         r"\1¦",
