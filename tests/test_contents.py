@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from test_bad_input import refused
 
-from pytest_mlrbench.agents.command import CommandAgent, ReferenceAgent, interpreters
+from pytest_mlrbench.agents.command import CommandAgent, ReferenceAgent
 from pytest_mlrbench.agents.specs import make_agent
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.sandbox.contents import Content, first_lacking, question
+from pytest_mlrbench.sandbox.contents import Content, first_lacking, interpreters, question
 
 if TYPE_CHECKING:
     from conftest import Repository

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,26 +55,41 @@ DEARER: list[tuple[str, dict[str, Any], dict[str, str]]] = [
 ]
 
 
+@pytest.fixture
+def capped(tmp_path: Path, loop: Loop, provider: Provider) -> Iterator[Opened]:
+    """A gate under a maximum of money."""
+    with open_gate(tmp_path, loop, priced(provider), max_cost=9.0) as gate:
+        yield gate
+
+
 @pytest.mark.parametrize(("path", "more", "headers"), DEARER)
 def test_what_costs_more_than_it_is_counted_at_does_not_pass_under_a_maximum(
-    tmp_path: Path,
-    loop: Loop,
+    capped: Opened,
     provider: Provider,
     path: str,
     more: dict[str, Any],
     headers: dict[str, str],
 ) -> None:
-    with open_gate(tmp_path, loop, priced(provider), max_cost=9.0) as gate:
-        answer = ask(gate, path, more, **headers)
-        assert answer.status_code == 403
-        assert answer.headers["x-mlrbench-refused"] == "dearer"
-        assert "than it would be counted at" in answer.text
-        assert provider.got == []
-    # Nobody counts money here.
-    others: list[dict[str, Any]] = [{}, {"max_tokens": 10**6}]
-    for free in others:
-        with open_gate(tmp_path, loop, priced(provider), **free) as gate:
-            assert ask(gate, path, more, **headers).status_code == 200
+    answer = ask(capped, path, more, **headers)
+    assert answer.status_code == 403
+    assert answer.headers["x-mlrbench-refused"] == "dearer"
+    assert "than it would be counted at" in answer.text
+    assert provider.got == []
+
+
+@pytest.mark.parametrize(("path", "more", "headers"), DEARER)
+@pytest.mark.parametrize("limits", [{}, {"max_tokens": 10**6}], ids=["none", "of tokens"])
+def test_it_passes_where_nobody_counts_money(
+    tmp_path: Path,
+    loop: Loop,
+    provider: Provider,
+    limits: dict[str, Any],
+    path: str,
+    more: dict[str, Any],
+    headers: dict[str, str],
+) -> None:
+    with open_gate(tmp_path, loop, priced(provider), **limits) as gate:
+        assert ask(gate, path, more, **headers).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -92,15 +108,9 @@ def test_what_costs_more_than_it_is_counted_at_does_not_pass_under_a_maximum(
     ],
 )
 def test_what_is_ordinary_or_cheaper_passes_under_a_maximum(
-    tmp_path: Path,
-    loop: Loop,
-    provider: Provider,
-    path: str,
-    more: dict[str, Any],
-    headers: dict[str, str],
+    capped: Opened, path: str, more: dict[str, Any], headers: dict[str, str]
 ) -> None:
-    with open_gate(tmp_path, loop, priced(provider), max_cost=9.0) as gate:
-        assert ask(gate, path, more, **headers).status_code == 200
+    assert ask(capped, path, more, **headers).status_code == 200
 
 
 def test_under_a_maximum_no_other_model_is_asked_beside_the_one_that_is_counted(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_mlrbench.agents.base import Assignment
-from pytest_mlrbench.agents.command import run_command
+from pytest_mlrbench.agents.ends import run_command
 from pytest_mlrbench.agents.needs import Needs
 from pytest_mlrbench.errors import AgentFault, Fault, SystemFault
 from pytest_mlrbench.sandbox.base import Ended, Job, Limits, Reason

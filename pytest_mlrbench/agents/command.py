@@ -6,30 +6,22 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
 import pytest_mlrbench
 from pytest_mlrbench.agents.base import Assignment
+from pytest_mlrbench.agents.ends import run_command
 from pytest_mlrbench.agents.needs import Needs
-from pytest_mlrbench.errors import AgentFault, InputError, SystemFault
-from pytest_mlrbench.models.redaction import of_environment
+from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.run import digests
-from pytest_mlrbench.sandbox.base import FILES, Ended
-from pytest_mlrbench.sandbox.contents import Content
-from pytest_mlrbench.sandbox.limits import words_apart, words_of
-from pytest_mlrbench.sandbox.local import LocalSandbox
-from pytest_mlrbench.sandbox.room import Environment, Room
+from pytest_mlrbench.sandbox.base import FILES
+from pytest_mlrbench.sandbox.contents import Content, interpreters
 from pytest_mlrbench.suites.select import Case
 
-#: How much of an agent's output is quoted when it crashes, in characters.
-_TAIL = 300
-#: How much of a first line the kernel looks at, in bytes.
-_HEAD = 256
 #: What to do about a file that is not there, where it may be meant to be elsewhere.
 _OR_IN_IMAGE = "correct its name, or write an absolute path for one of the image"
 #: Seconds a Python agent's module may take to be imported.
@@ -295,81 +287,6 @@ class ReferenceAgent(PythonAgent):
         return digests.of_files((n, p) for n, p in digests.walk(folder) if "__pycache__" not in n)
 
 
-async def run_command(
-    command: Sequence[str],
-    environment: Environment,
-    work: Assignment,
-    files: Mapping[str, Path] | None = None,
-) -> None:
-    """Run *command* for *work* and turn the way it ended into a fault, if it is one.
-
-    :param files: name below ``/agent`` → file of this machine, for containers.
-    :raises AgentFault: a non-zero exit, a signal, the deadline, or a limit.
-    :raises SystemFault: it could not be run to its end, or its models did not answer.
-    """
-    room = work.room or Room(LocalSandbox(), run="", case=work.task_id, folder=work.log.parent)
-    seconds = work.seconds_left
-    ended = await room.execute(command, work, environment=environment, files=files or {})
-    excused = ended.reason == "timeout" or (ended.reason == "exit" and ended.code != 0)
-    if room.failing and excused:
-        raise SystemFault("provider", f"the agent's models did not answer: {room.failing}")
-    if ended.reason == "timeout":
-        raise AgentFault("timeout", f"the agent did not end within {seconds:.0f} s.")
-    if ended.reason == "tracer":
-        raise AgentFault("tampering", "what records the agent was ended, and not by the machine.")
-    # An agent that goes on after a program of its own had no memory left has done well. Of local
-    # processes it is we who look, and end all of them.
-    survived = room.is_container and ended.reason == "memory" and ended.code == 0
-    if ended.reason != "exit" and not survived:
-        raise AgentFault(ended.reason, _passed(ended, room))
-    if ended.code != 0:
-        raise AgentFault(
-            "crash", f"the agent crashed with {_way_out(ended.code)}{_said(ended.tail)}"
-        )
-
-
-def _passed(ended: Ended, room: Room) -> str:
-    """Say which limit the agent has passed."""
-    limit = getattr(room.sandbox.limits, ended.reason)
-    if ended.disk is not None:
-        wrote, allowed = words_apart(ended.disk, limit)
-        return f"the agent wrote {wrote}, more than its {allowed} (--mlr-limits disk=)."
-    amount = f"{limit} processes" if ended.reason == "pids" else words_of(limit)
-    what = {"pids": "had more than", "memory": "used more memory than", "disk": "wrote more than"}
-    return f"the agent {what[ended.reason]} its {amount} (--mlr-limits {ended.reason}=)."
-
-
-def interpreters(path: Path) -> list[str]:
-    """Return the programs that the first line of a script says to run it by; none without one."""
-    with path.open("rb") as file:
-        line = file.readline(_HEAD).decode("utf-8", "replace").rstrip("\n")
-    if not line.startswith("#!"):
-        return []
-    # Spaces and tabs are what the kernel takes apart: a carriage return is a part of the name.
-    first, *rest = re.split(r"[ \t]+", line[2:].lstrip(" \t"))
-    by_name = [word for word in rest if not word.startswith("-") and "=" not in word]
-    found = [first, *by_name[:1]] if Path(first).name == "env" else [first]
-    return [word for word in found if word]
-
-
 def _inside(word: str) -> str:
     """The place of a named file below ``/agent``: as typed, but never above it."""
     return os.path.normpath(f"/{word}").lstrip("/")
-
-
-def _said(tail: str) -> str:
-    """The last whole lines of the output, unless there is only one that is too long."""
-    # What an agent prints goes into reports, and it may print its environment.
-    words = of_environment()(tail.strip())
-    if len(words) > _TAIL:
-        words = words[-_TAIL:].partition("\n")[2] or words[-_TAIL:]
-    return f"; its last words: {words}" if words else " and printed nothing."
-
-
-def _way_out(code: int) -> str:
-    if code > 0:
-        return f"exit code {code}"
-    try:
-        return f"signal {signal.Signals(-code).name}"
-    except ValueError:  # real-time signals have no names
-        return f"signal {-code}"

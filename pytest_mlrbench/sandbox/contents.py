@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from pytest_mlrbench.sandbox.base import DATA, FILES, WORKSPACE
 
+#: How much of a first line the kernel looks at, in bytes.
+_HEAD = 256
 #: How the image that has all the agents we know is made.
 BUILD = "docker build -t {} -f ci/docker/Dockerfile ."
 #: Tells whether a program can be found as a command finds it. `command -v` would say so of what is
@@ -59,6 +63,19 @@ class Content:
             build = f"build ours by `{BUILD.format('NAME')}` in the project's repository"
         named = "name one that has it with --mlr-image"
         return f"image {image!r} has no {self.kind} {self.name!r}{where}: {named}, or {build}."
+
+
+def interpreters(path: Path) -> list[str]:
+    """Return the programs that the first line of a script says to run it by; none without one."""
+    with path.open("rb") as file:
+        line = file.readline(_HEAD).decode("utf-8", "replace").rstrip("\n")
+    if not line.startswith("#!"):
+        return []
+    # Spaces and tabs are what the kernel takes apart: a carriage return is a part of the name.
+    first, *rest = re.split(r"[ \t]+", line[2:].lstrip(" \t"))
+    by_name = [word for word in rest if not word.startswith("-") and "=" not in word]
+    found = [first, *by_name[:1]] if Path(first).name == "env" else [first]
+    return [word for word in found if word]
 
 
 def question(wanted: Sequence[Content]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_mlrbench.agents.base import Assignment
 from pytest_mlrbench.agents.coding.events import Event, Trouble, lines
 from pytest_mlrbench.agents.coding.prompt import Surroundings, prompt
-from pytest_mlrbench.agents.command import run_command
+from pytest_mlrbench.agents.ends import run_command
 from pytest_mlrbench.errors import Fault, describe
 from pytest_mlrbench.models.redaction import Redaction, of_environment
 from pytest_mlrbench.sandbox.base import FILES, WORKSPACE
