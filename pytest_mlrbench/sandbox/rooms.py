@@ -17,6 +17,7 @@ from pytest_mlrbench.run import digests
 from pytest_mlrbench.sandbox.base import Limits, Network, Sandbox
 from pytest_mlrbench.sandbox.options import IMAGE, SandboxOptions
 from pytest_mlrbench.sandbox.room import Room
+from pytest_mlrbench.sandbox.together import check_limits, check_money, check_places
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
 
@@ -56,42 +57,10 @@ class Rooms:
         self.stages = stages if needs else ()
         self._live = live
         self._resuming = resuming
-        if needs and needs.only and options.kind not in ("auto", needs.only[0]):
-            raise InputError(
-                f"agent {agent!r} does not run with --mlr-sandbox={options.kind}: {needs.only[1]}."
-            )
-        if needs and options.network == "none" and needs.network != "none":
-            raise InputError(
-                f"agent {agent!r} asks models over the network: --mlr-network=none leaves it none."
-            )
-        kept = [n for n in ("network", "allow_host", "data") if getattr(options, n)]
-        kept += options.typed & {"image"}
-        if self.stages and kept and not self.uses("docker"):
-            raise InputError(
-                f"{_as_typed(kept[0])} is for containers, and no stage of this run has one:"
-                f" leave it out{self._or('add --mlr-sandbox=docker')}."
-            )
-
+        check_places(self, agent)
         # In every process, also in those that prepare nothing: they share one budget.
         live.gated = any(where and self._policy(where) for where in map(self.place, self.stages))
-        if self.stages and not live.gated and "agent_max_cost" in options.typed:
-            raise InputError(
-                f"{_as_typed('agent_max_cost')} is for commands that ask models, and no stage of"
-                f" this run has one that may: leave it out{self._or(self._way_to_models)}."
-            )
-
-    @property
-    def _way_to_models(self) -> str:
-        """What would let commands ask models."""
-        if not self.uses("docker"):
-            return "add --mlr-sandbox=docker"
-        # With `full` it is only the keys that they lack.
-        is_shut = self.network == "none"
-        return "add --mlr-network=models" if is_shut else "set OPENAI_API_KEY or another key"
-
-    def _or(self, what: str) -> str:
-        """The other thing to do, if the agent can do with it."""
-        return "" if self.needs and self.needs.only else f", or {what}"
+        check_money(self, gated=live.gated)
 
     def place(self, stage: str) -> Where | None:
         """Where commands run in *stage*; null if none are run."""
@@ -181,17 +150,8 @@ class Rooms:
             self.container.wanted = wanted
             self.container.prepare()
         if self.uses("local"):
-            self._check_local()
+            check_limits(self)
             self.local.prepare()
-
-    def _check_local(self) -> None:
-        usual = Limits()
-        for name in ("cpus", "shm", "tmp"):
-            if not self.uses("docker") and getattr(self.limits, name) != getattr(usual, name):
-                raise InputError(
-                    f"--mlr-limits {name}= is for containers, and no stage of this run has one:"
-                    " leave it out, or add --mlr-sandbox=docker."
-                )
 
     def _check_gate(self) -> None:
         from pytest_mlrbench.sandbox.gate import check
@@ -348,7 +308,3 @@ class Rooms:
             gpus = f", {self.gpus.described}" if self.gpus.uuids else ""
             lines.append(f"mlrbench: commands run as processes of yours, in no sandbox{gpus}")
         return lines
-
-
-def _as_typed(name: str) -> str:
-    return f"--mlr-{name.replace('_', '-')}"
