@@ -831,16 +831,28 @@ def test_a_coroutine_that_never_ends(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.usefixtures("_here")
-def test_what_a_function_goes_on_writing_after_its_deadline_is_not_scored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("cause", ["timeout", "unusable_output"])
+def test_what_a_function_goes_on_writing_after_its_end_is_not_scored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cause: str
 ) -> None:
+    """Neither after its deadline nor from a thread that it left; times and size are no proof."""
     judging, written = threading.Event(), threading.Event()
 
     def writes_on(work: Assignment) -> None:
-        (work.workspace / "idea.md").write_text("# An idea")
-        judging.wait(60)
-        (work.workspace / "idea.md").write_text("# Another idea, which is better")
-        written.set()
+        idea = work.workspace / "idea.md"
+        idea.write_text("# An idea")
+        before = idea.stat()
+
+        def later() -> None:
+            judging.wait(60)
+            idea.write_text("# No idea")
+            os.utime(idea, ns=(before.st_atime_ns, before.st_mtime_ns))
+            written.set()
+
+        thread = threading.Thread(target=later)
+        thread.start()
+        if cause == "timeout":
+            thread.join()
 
     was = ChecklistJudge.review
 
@@ -850,7 +862,7 @@ def test_what_a_function_goes_on_writing_after_its_deadline_is_not_scored(
         return await was(judge, work)
 
     monkeypatch.setattr(ChecklistJudge, "review", review)
-    assert_fault(measure(tmp_path, FunctionAgent(writes_on), timeout=0.5), "timeout")
+    assert_fault(measure(tmp_path, FunctionAgent(writes_on), timeout=0.5), cause)
     assert written.is_set()
 
 

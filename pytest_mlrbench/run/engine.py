@@ -28,7 +28,12 @@ from pytest_mlrbench.run.judging import (
     spent,
 )
 from pytest_mlrbench.run.result import CaseResult, FaultRecord
-from pytest_mlrbench.run.submission import SubmissionRecord, can_be_judged, is_unchanged
+from pytest_mlrbench.run.submission import (
+    SubmissionRecord,
+    can_be_judged,
+    digest_of,
+    is_unchanged,
+)
 from pytest_mlrbench.run.thresholds import Threshold
 from pytest_mlrbench.sandbox.local import reap
 from pytest_mlrbench.sandbox.rooms import Rooms
@@ -39,6 +44,23 @@ from pytest_mlrbench.suites.tasks import Input, Suite
 
 #: Causes of results that say nothing about the case, only that it did not come to its end.
 UNFINISHED = frozenset({"interrupted", "worker_crash", "budget", "not_started"})
+
+
+_CHANGED = FaultRecord(
+    blame="agent",
+    cause="unusable_output",
+    message="what the agent left was changed while it was judged.",
+)
+
+
+async def _was_changed(workspace: Path, digest: str | None) -> bool:
+    """Whether a function of this process, which nobody can end, has written on.
+
+    By content, as times can be set back.
+    """
+    if digest is None:
+        return False
+    return (await asyncio.to_thread(digest_of, workspace))[0] != digest
 
 
 @dataclass
@@ -244,9 +266,9 @@ class Engine:
             if can_be_judged(workspace, STAGES[case.stage], fault):
                 work = Reviewable(case, workspace, submission.digest, self.agent.system)
                 reviews = await review_all(self.judges, work, folder / "reviews")
-                # A function of this process cannot be ended at its deadline, and may write on.
-                if fault and not await asyncio.to_thread(is_unchanged, workspace, digest, stamp):
+                if submission.sandbox is None and await _was_changed(workspace, digest):
                     reviews = {}
+                    fault = fault or _CHANGED
                 missing = panel_fault(reviews)
                 fault = fault or missing
                 panel = combine(complete(reviews)) if reviews and not missing else None
