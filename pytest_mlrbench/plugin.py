@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -69,7 +70,7 @@ def _check_values(config: pytest.Config) -> None:
     It does so before it knows our options, and takes what is behind a space for a path of tests.
     """
     start = config.invocation_params.dir
-    typed = config.invocation_params.args
+    typed = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.invocation_params.args]
     if any(re.match(r"--config-file\b|-c", word) for word in typed):
         return
     for option, value in pairwise(typed):

@@ -154,6 +154,15 @@ def test_the_value_of_an_option_does_not_lead_pytest_elsewhere(
     assert not (tmp_path / ".mlrbench").exists()
 
 
+def test_a_variable_with_options_does_not_lead_pytest_elsewhere_either(
+    repo: Repository, tmp_path: Path
+) -> None:
+    repo.set_addopts(f"-p no:randomly --mlr-out {tmp_path}")
+    result = repo.measure()
+    result.stderr.fnmatch_lines([f"ERROR: write --mlr-out={tmp_path}: behind a space*"])
+    assert result.ret == 4
+
+
 @pytest.mark.parametrize("lead", [[], ["-cpytest.ini"]], ids=["below", "said"])
 def test_values_that_do_not_lead_elsewhere_may_stand_behind_a_space(
     repo: Repository, lead: list[str], tmp_path: Path
