@@ -21,6 +21,7 @@ from xml.etree import ElementTree as ET
 import psutil
 import pytest
 from builders import lay
+from files import outside_variables
 
 from pytest_mlrbench.agents.base import Agent, Assignment
 from pytest_mlrbench.agents.function import FunctionAgent
@@ -888,7 +889,7 @@ def session(
     folder: Path, *options: str, start: list[str] | None = None, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run pytest in *folder* on stage idea; it must come to its end by itself."""
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    inherited = outside_variables(folder)
     return subprocess.run(
         [
             *(start or [sys.executable]),

@@ -19,6 +19,7 @@ from xml.etree import ElementTree as ET
 import psutil
 import pytest
 from builders import lay
+from files import outside_variables
 
 from pytest_mlrbench.run.folder import RunFolder, read_model
 from pytest_mlrbench.run.result import CaseResult
@@ -47,7 +48,7 @@ class Session:
     """A session of pytest that can be interrupted, its workers and the agents it has started."""
 
     def __init__(self, path: Path, *options: str, ctrl_c: Any = signal.SIG_DFL) -> None:
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "MLR"))}
+        inherited = outside_variables(path, "MLR")
         self.path = path
         self._output = (path / "output").open("w+")
         self.process = subprocess.Popen(
@@ -70,6 +71,7 @@ class Session:
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGABRT)  # has it print where each thread is
             self.process.wait(20)
+            self._output.close()
             raise AssertionError(f"it did not end within {seconds} s:\n{self.output}") from None
         self._output.close()
         return code

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 from builders import lay
+from files import outside_variables
 from local_model import LocalModel, Tokens, missing, serving
 
 from pytest_mlrbench.judges.review import Review
@@ -81,7 +81,7 @@ class Place:
         without = (part for name in ("randomly", "asyncio") for part in ("-p", f"no:{name}"))
         fixed = ("--mlr-suite=path:tea", "--mlr-rubrics=rubrics", "--junitxml=junit.xml")
         command = [sys.executable, "-m", "pytest", *without, *fixed, AGENT, JUDGE]
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "OPENAI"))}
+        inherited = outside_variables(self.path, "OPENAI")
         ended = subprocess.run(
             [*command, f"--mlr-model={model} {PARAMETERS}", *options],
             cwd=self.path,

@@ -17,6 +17,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from builders import lay
+from files import outside_variables
 
 from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.result import CaseResult
@@ -113,7 +114,7 @@ class Bench:
         ]
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "MLR"))}
+        inherited = outside_variables(self.path, "MLR")
         return inherited | {"CALLS": str(self.calls_file)} | dict(variables)
 
     def run(self, *options: str, code: int = 1, **variables: str) -> str:

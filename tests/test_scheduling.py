@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from builders import lay
+from files import outside_variables
 
 #: Plugins that child sessions need not load.
 WITHOUT = ("-p", "no:hypothesispytest", "-p", "no:asyncio")
@@ -77,7 +77,7 @@ class Bench:
     ) -> str:
         """Run pytest; *code* is the exit code it must have. Return what it printed."""
         (self.path / "calls").write_text("")
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "MLR"))}
+        inherited = outside_variables(self.path, "MLR")
         command = [
             *(sys.executable, "-m", "pytest", *WITHOUT, "--mlr-stage=idea"),
             *("--mlr-suite=path:suite", "--mlr-agent=fixture", "--mlr-threshold=overall>=1"),
