@@ -1,0 +1,1 @@
+"""Is it real: which state a run really reached, and what supports that."""
