@@ -116,8 +116,8 @@ class Origin:
     """Who wrote a file last.
 
     ``given`` it was laid out for the agent; ``command`` by a program that ended with 0; ``failed``
-    by one that did not; ``typed`` by the agent itself, through its editor, ``echo``, a here-document
-    or a literal on the command line, or copied from such a file; ``unknown``.
+    by one that did not; ``typed`` by the agent itself, through its editor, ``echo``, a
+    here-document or a literal on the command line, or copied from such a file; ``unknown``.
 
     :param by: command line or tool, cut short.
     """
