@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-#: Bytes in a path, at most: no name that is longer leads anywhere.
+#: Bytes in a path, with the zero at its end: no name that is longer leads anywhere.
 LONGEST_PATH = 4096
 #: Bytes that are copied at once.
 _PIECE = 2**20
@@ -35,10 +35,16 @@ def entries(
         below = []
         for entry in inside:
             if not entry.is_dir(follow_symlinks=False):
-                yield entry.path[start:], entry
+                if is_reached(entry.path):
+                    yield entry.path[start:], entry
             elif not skips(entry.name):
                 below.append(entry.path)
         waiting += reversed(below)
+
+
+def is_reached(path: str) -> bool:
+    """Whether a path is short enough to lead anywhere: a folder may be so by a few bytes only."""
+    return len(os.fsencode(path)) < LONGEST_PATH
 
 
 def links(folder: Path) -> dict[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -19,7 +21,7 @@ from pytest_mlrbench.judges.reading import Files
 from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.folder import RunFolder, read_model
-from pytest_mlrbench.run.submission import SubmissionRecord, digest_of, stamp_of
+from pytest_mlrbench.run.submission import SubmissionRecord, digest_of, is_unchanged, stamp_of
 from pytest_mlrbench.sandbox import ownership
 from pytest_mlrbench.sandbox.container_options import Account
 from pytest_mlrbench.sandbox.tree import snapshot
@@ -96,29 +98,91 @@ def test_links_are_given_and_not_what_they_lead_to(tmp_path: Path) -> None:
     assert (tmp_path / "other").stat().st_uid == 0
 
 
-@pytest.mark.parametrize(("levels", "verdict"), [(1000, "pass"), (5000, "fail")])
-def test_a_deep_workspace_is_no_way_out_of_a_verdict(
-    repo: Repository, levels: int, verdict: str
-) -> None:
-    """What is deeper than a path can be long is the agent's fault, and no system's."""
+@pytest.mark.parametrize("levels", [1000, 5000])
+def test_a_deep_workspace_is_no_way_out_of_a_verdict(repo: Repository, levels: int) -> None:
+    """Work is judged, and known again, by what of it can be reached."""
     nest = f"{IDEA}exec python3 '{repo.path}/nest.py'"
     repo.lay({"agent.sh": nest, "nest.py": NEST.format(levels=levels)})
     options = ("--mlr-stage=idea", "--mlr-limit=1", "--mlr-threshold=overall>=1")
     repo.run(*options, "--mlr-agent=cmd:sh agent.sh")
-    (case,) = repo.report.cases
-    assert (case.verdict, case.fault and case.fault.blame) == (
-        verdict,
-        "agent" if verdict == "fail" else None,
-    )
     run = repo.runs[-1].path
-    repo.run(*options, f"--mlr-agent=replay:{run}")
-    (again,) = repo.report.cases
-    assert again.verdict == verdict
+    for agent, *more in ((f"replay:{run}",), ("cmd:sh agent.sh", f"--mlr-resume={run.name}")):
+        out = repo.run(*options, f"--mlr-agent={agent}", *more)
+        (case,) = repo.report.cases
+        assert (case.verdict, case.fault, case.attempts) == ("pass", None, 1)
+    out.stdout.fnmatch_lines(["1 of the 1 cases of this session were reused"])
     repo.lay({"agent.sh": IDEA})
     repo.run(*options, "--mlr-agent=cmd:sh agent.sh", f"--mlr-resume={run.name}")
     (case,) = Report.of(RunFolder(run)).cases
-    assert case.verdict == "pass"
+    assert (case.verdict, case.attempts) == ("pass", 2)
     assert list((run / "superseded").glob("idea/*/r1/1/submission/d"))
+
+
+@pytest.mark.parametrize("spare", range(-2, 3))
+def test_a_path_that_is_too_long_by_its_last_name_is_left_out(tmp_path: Path, spare: int) -> None:
+    """The folder of last.py, whose path is near the limit, can be read though the file cannot."""
+    left = folders.LONGEST_PATH - 1 - len(os.fspath(tmp_path)) - len("/last.py") - spare
+    names = ["x" * (left % 2 + 1), *["d"] * (left // 2 - 1)]
+    place = os.open(tmp_path, os.O_RDONLY)
+    for name in names:
+        os.mkdir(name, dir_fd=place)
+        below = os.open(name, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = below
+    file = os.open("last.py", os.O_CREAT | os.O_WRONLY, dir_fd=place)
+    before = stamp_of(tmp_path), digest_of(tmp_path)
+    assert before[1][1] == (spare >= 0)
+    os.write(file, b"import os")
+    os.close(file)
+    os.close(place)
+    assert (before != (stamp_of(tmp_path), digest_of(tmp_path))) == (spare >= 0)
+
+
+# Records of a workspace
+
+
+def test_a_file_whose_time_was_set_back_is_another(tmp_path: Path) -> None:
+    """As tools do that restore times; a copy of the whole has other stamps and the same digest."""
+    lay(tmp_path, {"a/idea.md": "# An idea", "a/b.md": "# Other", "a/c.md": "# Three"})
+    work, old = tmp_path / "a", tmp_path / "old"
+    record = digest_of(work)[0], stamp_of(work)
+    assert is_unchanged(work, *record)
+    shutil.copytree(work, old)
+    assert stamp_of(old) != record[1]
+    assert is_unchanged(old, *record)
+    for change in (
+        lambda: (work / "b.md").write_text("# 0ther"),
+        lambda: (work / "c.md").replace(work / "b.md"),
+        lambda: shutil.copy2(old / "c.md", work / "b.md"),
+    ):
+        change()
+        about = (old / "b.md").stat()
+        os.utime(work / "b.md", ns=(about.st_atime_ns, about.st_mtime_ns))
+        lay(work, {"c.md": "# Three"})
+        about = (old / "c.md").stat()
+        os.utime(work / "c.md", ns=(about.st_atime_ns, about.st_mtime_ns))
+        assert stamp_of(work) != record[1]
+        assert not is_unchanged(work, *record)
+
+
+def test_work_is_known_by_its_digest_where_the_stamp_is_an_earlier_versions(
+    repo: Repository,
+) -> None:
+    """It was judged to be unusable for a folder that is too deep: its agent is not run again."""
+    repo.lay({"agent.sh": f"{IDEA}exec python3 '{repo.path}/nest.py'"})
+    repo.lay({"nest.py": NEST.format(levels=5000)})
+    options = ("--mlr-stage=idea", "--mlr-limit=1", "--mlr-agent=cmd:sh agent.sh")
+    repo.run(*options, "--mlr-threshold=overall>=1")
+    (path,) = repo.runs[-1].path.glob("cases/*/*/r1/result.json")
+    fault = {"blame": "agent", "cause": "unusable_output", "message": "the workspace is unreadable"}
+    for changes in ({"submission_stamp": "0" * 64}, {"submission_stamp": None, "fault": fault}):
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+        repo.run(*options, "--mlr-threshold=overall>=1", "--mlr-resume")
+        (case,) = repo.report.cases
+        assert (case.verdict, case.attempts, case.rerun_because) == (
+            *("fail" if "fault" in changes else "pass", 1),
+            None,
+        )
 
 
 # Links
@@ -157,13 +221,10 @@ def test_a_link_counts_by_where_it_leads_and_not_by_how(tmp_path: Path) -> None:
 
 def test_digests_without_links_are_what_they_were(tmp_path: Path) -> None:
     """As an earlier version has computed them."""
-    for path in linked(tmp_path).rglob("*.md"):
-        os.utime(path, (10**9, 10**9))
-    assert digest_of(tmp_path) == (
+    assert digest_of(linked(tmp_path)) == (
         "a0180b3de287d1afa28877304276e0f5e7ed1e8c982a72bc6af2b4440a9bdb20",
         4,
     )
-    assert stamp_of(tmp_path) == "594a1883c3b73ca1f403ddf38c5a4b4113e116aa6361400c910694539cb28358"
     (tmp_path / "out").symlink_to("/etc/passwd")
     (tmp_path / "loop").symlink_to("loop")
     for number in range(1500):  # Python would follow them by recursion

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from pytest_mlrbench import folders
 from pytest_mlrbench.errors import AgentFault
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.run.result import FaultRecord
@@ -109,22 +110,36 @@ def _check_text(workspace: Path, name: str, stage: Stage) -> None:
 
 
 def stamp_of(workspace: Path) -> str:
-    """Return what changes whenever a file or a link does, read from the folders alone."""
+    """Return what changes whenever a file or a link does, read from the folders alone.
+
+    Beside the time of its content a file has that of its last change of any kind, which nobody can
+    set back. What cannot be reached is left out, as it is of the digest.
+    """
     found: list[list[str | int]] = []
     start = len(os.fspath(workspace))
-    folders = [os.fspath(workspace)]
-    while folders:
-        # Not digests.walk: a resumed run does this for every case, and paths cost most of it.
-        with os.scandir(folders.pop()) as entries:
+    waiting = [os.fspath(workspace)]
+    while waiting:
+        try:
+            # Not digests.walk: a resumed run does this for every case, and paths cost most of it.
+            entries = os.scandir(waiting.pop())
+        except OSError:
+            continue
+        with entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-                elif entry.is_symlink():
-                    found.append([entry.path[start:], os.readlink(entry.path)])
-                elif entry.is_file(follow_symlinks=False):
-                    about = entry.stat(follow_symlinks=False)
-                    found.append([entry.path[start:], about.st_size, about.st_mtime_ns])
+                    waiting.append(entry.path)
+                elif folders.is_reached(entry.path):
+                    found.append([entry.path[start:], *_about(entry)])
     return digests.of_json(sorted(found, key=lambda one: str(one[0])))
+
+
+def _about(entry: os.DirEntry[str]) -> list[str | int]:
+    if entry.is_symlink():
+        return [os.readlink(entry.path)]
+    if not entry.is_file(follow_symlinks=False):
+        return []
+    about = entry.stat(follow_symlinks=False)
+    return [about.st_size, about.st_mtime_ns, about.st_ctime_ns]
 
 
 def is_unchanged(workspace: Path, digest: str | None, stamp: str | None) -> bool:
