@@ -94,11 +94,13 @@ class Command:
     :param text: as a shell takes it.
     :param output: what the agent was shown of it.
     :param ok: whether it ended with exit code 0; null if that is not known.
+    :param cwd: the folder it started in; null where that is the one the command before ended in.
     """
 
     text: str
     output: str
     ok: bool | None
+    cwd: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
