@@ -13,8 +13,8 @@ from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.report.properties import properties
 from pytest_mlrbench.report.terminal import summary_lines
 from pytest_mlrbench.run.crash import crashed
-from pytest_mlrbench.run.folder import RunFolder, read_model, write_json
-from pytest_mlrbench.run.record import RunRecord
+from pytest_mlrbench.run.folder import RunFolder, write_json
+from pytest_mlrbench.run.record import RunRecord, earlier_record
 from pytest_mlrbench.session import ActiveRun
 from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.watching import Watching
@@ -60,6 +60,9 @@ class Controller(ActiveRun):
         if target and (target.is_dir() or (target.parent.exists() and not target.parent.is_dir())):
             raise pytest.UsageError(f"--mlr-json {target} cannot be written: name a file.")
         try:
+            if run := self.plan.options.resume:
+                # Before the agent, which may be the default one, is asked whether it can work.
+                earlier_record(RunFolder.find(self.plan.options.out, run), self.plan)
             self.plan.prepare()
             self.folder = self._open_folder()
         except InputError as error:
@@ -95,11 +98,7 @@ class Controller(ActiveRun):
         folder.acquire(alone=True)
         try:
             folder.selection()  # that it can be read is known before the first case
-            earlier = read_model(folder.path / "run.json", RunRecord)
-            if options.resume and earlier is None:
-                raise InputError(
-                    f"run {folder.run_id} was not written by this version: leave out --mlr-resume."
-                )
+            earlier = earlier_record(folder, self.plan) if options.resume else None
             record = RunRecord.of(folder.run_id, self.plan, earlier)
             self.watching.tried = record.asks_as(earlier)
             write_json(folder.path / "run.json", record)

@@ -375,6 +375,22 @@ def test_a_run_does_not_go_on_by_a_default_it_did_not_begin_with(
     repo.run(*given, "--mlr-resume", f"--mlr-{option}={default}").assert_outcomes(passed=1)
 
 
+def test_whose_run_it_is_is_told_before_what_the_default_agent_cannot_do(repo: Repository) -> None:
+    """The reference agent has the tasks of mini only."""
+    repo.lay({"ours/alpha.md": "# Alpha\n\nText.\n", "agent.sh": "echo '# An idea' > idea.md"})
+    given = ("--mlr-stage=idea", "--mlr-suite=path:ours", "--mlr-threshold=overall>=1")
+    repo.run(*given, "--mlr-agent=cmd:sh agent.sh").assert_outcomes(passed=1)
+    for again, words in (
+        (given, "run * has agent 'cmd:sh agent.sh', and this session names none, *"),
+        (("--mlr-stage=idea", "--mlr-agent=null"), "run * is of suite 'ours', not 'mini': *"),
+    ):
+        result = repo.run(*again, "--mlr-resume")
+        assert result.ret == 4
+        result.stderr.fnmatch_lines([f"ERROR: {words}"])
+    result = repo.run(*given, "--mlr-resume", "--mlr-agent=reference")
+    result.stderr.no_fnmatch_line("*names none*")
+
+
 def test_another_judge(bench: Bench) -> None:
     bench.run("--mlr-limit=3")
     changed(bench, "the judges changed", JUDGE_DIGEST="2")

@@ -12,6 +12,7 @@ import pytest_mlrbench
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.kinship import Kinship
 from pytest_mlrbench.models.settings import without_headers
+from pytest_mlrbench.run.folder import RunFolder, read_model
 from pytest_mlrbench.run.plan import Plan
 from pytest_mlrbench.suites.choice import Choice
 from pytest_mlrbench.suites.stages import STAGES
@@ -77,14 +78,8 @@ class RunRecord(Record):
 
     @classmethod
     def of(cls, run_id: str, plan: Plan, earlier: RunRecord | None) -> RunRecord:
-        """Describe *plan*; *earlier* is what the run folder said before, on resume.
-
-        :raises InputError: the run is one of another suite.
-        """
+        """Describe *plan*; *earlier* is what the run folder said before, on resume."""
         options = plan.options
-        judges = {judge.id: judge.spec for judge in plan.judges}
-        if earlier:
-            _check_goes_on(earlier, plan, judges)
         stages = {*plan.stages, *(earlier.stages if earlier else ())}
         rubrics = {stage: plan.rubrics[stage].digest for stage in plan.stages}
         session = Session(
@@ -106,7 +101,7 @@ class RunRecord(Record):
             repeats=max(options.repeats, earlier.repeats if earlier else 1),
             agent=options.agent,
             agent_version=options.agent_version,
-            judges=judges,
+            judges=_judges(plan),
             kin=dict(plan.kin),
             coder=options.coder,
             search=options.search,
@@ -125,9 +120,16 @@ class RunRecord(Record):
         )
 
 
-def _check_goes_on(earlier: RunRecord, plan: Plan, judges: dict[str, str]) -> None:
-    """Refuse to go on with a run as something that it is not."""
-    options = plan.options
+def earlier_record(folder: RunFolder, plan: Plan) -> RunRecord:
+    """Return what the run in *folder*, which *plan* goes on with, was asked to do.
+
+    :raises InputError: nobody knows, or it is something that *plan* is not.
+    """
+    earlier, options = read_model(folder.path / "run.json", RunRecord), plan.options
+    if earlier is None:
+        raise InputError(
+            f"run {folder.run_id} was not written by this version: leave out --mlr-resume."
+        )
     if earlier.suite.name != plan.suite.name:
         raise InputError(
             f"run {earlier.run} is of suite {earlier.suite.name!r}, not {plan.suite.name!r}:"
@@ -141,13 +143,18 @@ def _check_goes_on(earlier: RunRecord, plan: Plan, judges: dict[str, str]) -> No
     # Whoever names others wants them; the default is what stands there where they are forgotten.
     for option, now, then in (
         ("agent", options.agent, earlier.agent),
-        ("judge", _panel(judges), _panel(earlier.judges)),
+        ("judge", _panel(_judges(plan)), _panel(earlier.judges)),
     ):
         if option in options.unsaid and now != then:
             raise InputError(
                 f"run {earlier.run} has {option} {then!r}, and this session names none, so that it"
                 f" would have {now!r}: say which with --mlr-{option}."
             )
+    return earlier
+
+
+def _judges(plan: Plan) -> dict[str, str]:
+    return {judge.id: judge.spec for judge in plan.judges}
 
 
 def _panel(judges: dict[str, str]) -> str:
