@@ -85,7 +85,7 @@ def _report(arguments: argparse.Namespace) -> int:
 
     folder = RunFolder(arguments.folder.resolve())
     report = Report.of(folder)
-    print("\n".join(summary_lines(report)))
+    print("\n".join(summary_lines(report, place=folder.shown_path)))
     try:
         if arguments.json:
             write_json(arguments.json, report)

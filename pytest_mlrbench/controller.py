@@ -270,7 +270,7 @@ class Controller(ActiveRun):
         report = self.report
         terminalreporter.write_sep("=", "mlrbench")
         session = self.seen if self.plan.options.resume else None
-        for line in summary_lines(report, self.reused, session):
+        for line in summary_lines(report, self.reused, session, self.folder.shown_path):
             terminalreporter.write_line(line)
         for line in self.plan.live.spent():
             terminalreporter.write_line(line)

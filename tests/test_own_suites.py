@@ -386,6 +386,12 @@ def test_where_some_tasks_have_their_inputs_those_are_measured(repo: Repository)
     )
     summary = repo.report.summary[0]
     assert (summary.scored, summary.not_measured_causes) == (1, {"no_inputs": 1})
+    run = f".mlrbench/runs/{repo.runs[0].run_id}"
+    hint = "  add the inputs that are missing; then `{}` measures the cases that lack them"
+    result.stdout.fnmatch_lines([hint.format(f"--mlr-resume={run}")])
+    repo.lay({name.replace("/a/", "/b/"): text for name, text in inputs.items()})
+    repo.run(*words, f"--mlr-resume={run}")
+    assert repo.report.summary[0].scored == 2
 
 
 def test_a_hint_names_the_suite_as_it_was_written(tmp_path: Path) -> None:

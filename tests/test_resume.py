@@ -511,7 +511,7 @@ def test_rerun_failed_runs_both_again_but_nothing_that_passed(bench: Bench) -> N
     out = bench.run("--mlr-limit=4", "--mlr-resume", "--mlr-rerun=failed")
     assert bench.called("agent") == sorted(TASKS[:2])
     assert bench.called("judge") == sorted(TASKS[1:3])
-    assert "2 run again since it failed" in out
+    assert "2 run again since they failed" in out
     assert "1 run again since it was not measured" in out
     assert [bench.superseded(task) for task in TASKS[:4]] == [["1"], ["1"], [], []]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from statistics import fmean
 
 import pytest
@@ -156,8 +157,53 @@ def test_the_summary_as_text() -> None:
         "  idea failed by how they ended: 2 timeout",
         "  idea not measured: 1 no review, 1 not run",
         "  paper not measured: 1 no review",
-        "  `--mlr-resume --mlr-rerun=errors` measures what was not measured",
+        "  `--mlr-resume=run --mlr-rerun=errors` measures what was not measured",
     ]
+
+
+NO_INPUTS = FaultRecord(blame="system", cause="no_inputs", message="there is no task.md.")
+
+
+@pytest.mark.parametrize(
+    ("spec", "faults", "words"),
+    [
+        (
+            "",
+            [NO_INPUTS],
+            ["`mlrbench tasks fetch --stage idea` *; then `--mlr-resume='my *"],
+        ),
+        (
+            "path:/ours",
+            [NO_INPUTS],
+            ["add the inputs *; then `--mlr-resume='my runs/x'` *"],
+        ),
+        (
+            "",
+            [NO_INPUTS, NO_REVIEW],
+            ["`mlrbench tasks *", "`--mlr-resume='my runs/x' --mlr-rerun=errors` measures *"],
+        ),
+        ("", [NO_OUTPUT, None], []),
+    ],
+)
+def test_the_remedy_is_one_that_helps_and_names_the_run(
+    spec: str, faults: list[FaultRecord | None], words: list[str]
+) -> None:
+    """To try again does not bring inputs; and the last run need not be this one."""
+    results = by_name(*(make_result(f"t{n}", fault=fault) for n, fault in enumerate(faults)))
+    report = report_of(results, results)
+    suite = report.run.suite.model_copy(update={"spec": spec})
+    report = report.model_copy(update={"run": report.run.model_copy(update={"suite": suite})})
+    said = [line for line in summary_lines(report, place="my runs/x") if "`" in line]
+    assert len(said) == len(words)
+    for line, pattern in zip(said, words, strict=True):
+        assert fnmatchcase(line, f"  {pattern}"), line
+
+
+def test_several_cases_are_spoken_of_as_several() -> None:
+    results = by_name(*(make_result(f"{n}", rerun_because="it was not measured") for n in range(3)))
+    assert summary_lines(report_of(results, results), (), set(results))[-1] == (
+        "3 run again since they were not measured"
+    )
 
 
 def test_the_text_tells_what_was_taken_from_an_earlier_session() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Collection
 
@@ -13,18 +14,29 @@ from pytest_mlrbench.spent import usd
 
 #: Name of the rubric whose scores say nothing about quality.
 CHECKLIST = "checklist"
-#: Cause of a case of which a replayed call was not recorded: to try again does not help.
-NO_RECORDING = "no_recording"
+#: Causes of a case that to try again does not help: of what it is to go on from, something is not
+#: here. A recording will not come; inputs may.
+NO_RECORDING, NO_INPUTS = "no_recording", "no_inputs"
+#: Why a case was run again, in the words for several.
+_THEY = {
+    "it was not measured": "they were not measured",
+    "it failed": "they failed",
+    "its record cannot be read": "their records cannot be read",
+}
 _HEAD = ("stage", "scored", "passed", "failed", "not measured", "overall mean", "spread of judges")
 
 
 def summary_lines(
-    report: Report, reused: Collection[str] = (), session: Collection[str] | None = None
+    report: Report,
+    reused: Collection[str] = (),
+    session: Collection[str] | None = None,
+    place: str = "",
 ) -> list[str]:
     """Return the lines of the summary: what was measured, of how much, and what was not.
 
     :param reused: names of the cases whose results were on disk before the session.
     :param session: names of the cases of the session, where it is one of several of the run.
+    :param place: how the user names the run folder; by default by its id.
     """
     run, stages = report.run, report.summary
     agents = sorted({result.agent for result in report.cases}) or [run.agent]
@@ -42,9 +54,7 @@ def summary_lines(
         if not any(r.thresholds for r in report.cases if r.stage == stage.stage) and stage.scored
     ]
     lines += [f"  {warning(name, related)}" for name, related in run.kin.items()]
-    causes = {result.fault.cause for result in report.cases if result.fault}
-    if any(stage.not_measured_causes.keys() & causes - {NO_RECORDING} for stage in stages):
-        lines.append("  `--mlr-resume --mlr-rerun=errors` measures what was not measured")
+    lines += _remedies(report, shlex.quote(place or run.run))
     panels = {result.key["judges"] for result in report.cases if "judges" in result.key}
     if len(panels) > 1:
         lines.append(
@@ -64,7 +74,10 @@ def summary_lines(
             for result in report.cases
             if result.rerun_because and result.case in session and result.case not in reused
         )
-        lines += [f"{number} run again since {reason}" for reason, number in sorted(again.items())]
+        lines += [
+            f"{number} run again since {_THEY.get(why, why) if number > 1 else why}"
+            for why, number in sorted(again.items())
+        ]
     if run.demo and agents == [run.agent]:
         lines += [
             "",
@@ -76,6 +89,24 @@ def summary_lines(
             "",
             "The checklist says which parts of the work are there, not how good they are.",
         ]
+    return lines
+
+
+def _remedies(report: Report, run: str) -> list[str]:
+    """Return what is to be typed, with the run it is about, for cases to be measured that are not.
+
+    Those that were not begun need no more than the command that was given.
+    """
+    causes = {result.fault.cause for result in report.cases if result.fault}
+    unmeasured = {s.stage: s.not_measured_causes.keys() & causes for s in report.summary}
+    lines = []
+    if lacking := [stage for stage, found in unmeasured.items() if NO_INPUTS in found]:
+        get = f"`mlrbench tasks fetch --stage {','.join(lacking)}` gets inputs that are published"
+        if report.run.suite.spec:  # a folder of the user's own
+            get = "add the inputs that are missing"
+        lines.append(f"  {get}; then `--mlr-resume={run}` measures the cases that lack them")
+    if set().union(*unmeasured.values()) - {NO_RECORDING, NO_INPUTS}:
+        lines.append(f"  `--mlr-resume={run} --mlr-rerun=errors` measures what was not measured")
     return lines
 
 
