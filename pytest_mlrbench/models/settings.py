@@ -11,11 +11,14 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from pytest_mlrbench.addresses import without_secrets
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.models.config import PROVIDERS, ModelConfig, parse_model
 
-#: What begins with a header in a word, whose rest is its value.
-_HEADER = re.compile(r"(header\.[^=]*=?).*", re.DOTALL)
+#: What is to be a header, up to its value, and the rest of the word.
+_HEADER = re.compile(r"(header(?:\.[A-Za-z0-9-]+=)?).*", re.IGNORECASE | re.DOTALL)
+#: How a word of a command begins that has a line about a model in it.
+_OPTION = re.compile(r"--mlr-model=|(--override-ini=|-o)?\s*mlr_model\s*=\s*")
 #: Keys of a line beside ``header.NAME``.
 KEYS = (
     *("base_url", "key_env", "timeout", "api", "images"),
@@ -51,16 +54,19 @@ class Settings:
 
 
 def _parse(line: str) -> tuple[str, dict[str, Any]]:
+    shown = f"--mlr-model {printable(line)!r}"
     try:
         name, *words = shlex.split(line) or [""]
     except ValueError as error:
-        shown = without_headers(line)
-        raise InputError(f"--mlr-model {shown!r} cannot be read: {error}.") from None
-    shown = without_headers(line)
+        raise InputError(f"{shown} cannot be read: {error}.") from None
     if name.partition(":")[0] not in PROVIDERS or not name.partition(":")[2]:
         raise InputError(
-            f"--mlr-model {shown!r} begins with no model: write provider:model key=value …, where"
-            f" provider is one of {', '.join(PROVIDERS)}."
+            f"{shown} begins with no model: write provider:model key=value …, where provider is one"
+            f" of {', '.join(PROVIDERS)}."
+        )
+    if re.search(r"\s", name):
+        raise InputError(
+            f"{shown} has spaces in the name of the model: put quotes around values alone."
         )
     settings: dict[str, Any] = {"headers": {}}
     for word in words:
@@ -70,29 +76,62 @@ def _parse(line: str) -> tuple[str, dict[str, Any]]:
         elif equals and key in KEYS:
             settings[key] = value
         else:
+            bad = _shown(word, after=bool(settings["headers"]))
             raise InputError(
-                f"--mlr-model {shown!r}: {_hidden(word)!r} is no setting: known are"
-                f" {', '.join(KEYS)} and header.NAME, each as key=value."
+                f"{shown}: {bad!r} is no setting: known are {', '.join(KEYS)} and header.NAME, each"
+                " as key=value, with quotes around a value that has a space."
             )
     return name, settings
 
 
-def without_headers(line: str) -> str:
-    """Return a line, or a word of a command with one in it, without values of headers.
+def command(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a command as they can be kept: see :func:`printable`.
 
-    They may be secrets, and quotes and backslashes may stand wherever a shell would allow them.
+    Lines about models are in them unread where no model is asked.
+    """
+    found = []
+    for before, word in zip(("", *words), words, strict=False):
+        begin = _OPTION.match(word)
+        if begin or before == "--mlr-model":
+            place = begin.end() if begin else 0
+            found.append(word[:place] + printable(word[place:]))
+        else:
+            found.append(word)
+    return tuple(found)
+
+
+def printable(line: str) -> str:
+    """Return a line about a model without what may be a secret.
+
+    That is the value of a header, of which quotes may have been forgotten, or stand wherever a
+    shell would allow them; whatever is no setting; and an address with more than an address in it.
     """
     try:
         words = shlex.split(line)
-    except ValueError:  # which is refused
-        return line.partition("header")[0] + ("header…" if "header" in line else "")
-    if not any(_HEADER.search(word) for word in words):
-        return line
-    return " ".join(map(_hidden, words))
+    except ValueError:  # a quote has no end
+        words = re.sub(r"[\"'\\]", "", line).split()
+    pieces = [piece for word in words for piece in _HEADER.sub(r"\1…", word).split()]
+    shown: list[str] = []
+    for piece in pieces:
+        after = any(one.endswith("…") for one in shown)
+        is_name = not shown and "=" not in piece and "@" not in piece
+        shown.append(piece if is_name else _shown(piece, after=after))
+    return line if shown == words else " ".join(shown)
 
 
-def _hidden(word: str) -> str:
-    return _HEADER.sub(r"\1…", word)
+def _shown(word: str, *, after: bool) -> str:
+    """Return what can be printed of a word; *after* another, it may be a part of its value."""
+    key, equals, value = word.partition("=")
+    if header := _HEADER.match(word):
+        return f"{header[1]}…"
+    if key == "base_url" and equals:
+        try:
+            without_secrets(value)
+        except ValueError:
+            return "base_url=…"
+    elif key not in KEYS:
+        return f"{key}=…" if equals and not after else "…"
+    return word
 
 
 def _headers(pattern: str, wanted: dict[str, str]) -> dict[str, SecretStr]:

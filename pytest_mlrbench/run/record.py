@@ -11,7 +11,7 @@ from pydantic import Field
 import pytest_mlrbench
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.judges.kinship import Kinship
-from pytest_mlrbench.models.settings import without_headers
+from pytest_mlrbench.models.settings import command
 from pytest_mlrbench.run.folder import RunFolder, read_model
 from pytest_mlrbench.run.plan import Plan
 from pytest_mlrbench.suites.choice import Choice
@@ -84,7 +84,7 @@ class RunRecord(Record):
         rubrics = {stage: plan.rubrics[stage].digest for stage in plan.stages}
         session = Session(
             started=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            command=tuple(map(without_headers, sys.argv)),
+            command=command(sys.argv),
         )
         return cls(
             run=run_id,
