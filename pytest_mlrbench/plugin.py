@@ -25,6 +25,12 @@ __all__ = ["mlr_stub_provider"]
 #: What the id of a run looks like.
 _RUN = re.compile(r"\d{8}T\d{9}Z-[0-9a-f]{4}")
 
+#: Where pytest looks for its settings; in those of others too, for a section of its own.
+_INI = (
+    *("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"),
+    *("pyproject.toml", "tox.ini", "setup.cfg"),
+)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Register the options."""
@@ -69,22 +75,37 @@ def _check_values(config: pytest.Config) -> None:
 
     It does so before it knows our options, and takes what is behind a space for a path of tests.
     """
+    if getattr(config.known_args_namespace, "inifilename", None):
+        return
     start = config.invocation_params.dir
     typed = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.invocation_params.args]
-    if any(re.match(r"--config-file\b|-c", word) for word in typed):
-        return
     for option, value in pairwise(typed):
         if not option.startswith("--mlr-") or "=" in option or option in FLAGS:
             continue
-        path = Path(os.path.normpath(start / value))
-        inside = path == start or (
-            path.is_relative_to(start) and not config.rootpath.is_relative_to(path)
-        )
-        if path.exists() and not inside:
+        path = Path(os.path.normpath(start / value.partition("::")[0]))
+        if path.exists() and path != start and _is_misled(config, path):
             raise pytest.UsageError(
                 f"write {option}={value}: behind a space, pytest takes {value} for a path of tests,"
                 " and looks for its ini file and root folder there."
             )
+
+
+def _is_misled(config: pytest.Config, path: Path) -> bool:
+    """Whether pytest may have found another ini file or root folder by *path* than without it."""
+    start, ini = config.invocation_params.dir, config.inipath
+    if ini is None:
+        return not (path.is_relative_to(start) and start.is_relative_to(config.rootpath))
+    above = (start, *start.parents)
+    return ini.parent not in above or any(map(_has_ini, above[: above.index(ini.parent)]))
+
+
+def _has_ini(folder: Path) -> bool:
+    """Whether pytest would take its settings from a file in *folder*."""
+    for path in (folder / name for name in _INI if (folder / name).is_file()):
+        text = path.read_text("utf-8", "replace")
+        if "pytest" in path.name or re.search(r"^\s*\[(tool[.:])?pytest\b", text, re.MULTILINE):
+            return True
+    return False
 
 
 @pytest.hookimpl(tryfirst=True)

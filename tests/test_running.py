@@ -163,7 +163,11 @@ def test_a_variable_with_options_does_not_lead_pytest_elsewhere_either(
     assert result.ret == 4
 
 
-@pytest.mark.parametrize("lead", [[], ["-cpytest.ini"]], ids=["below", "said"])
+@pytest.mark.parametrize(
+    "lead",
+    [[], ["-cpytest.ini"], ["-qc", "pytest.ini"], ["--config-file", "pytest.ini"]],
+    ids=["below", "said", "said with a flag", "said at length"],
+)
 def test_values_that_do_not_lead_elsewhere_may_stand_behind_a_space(
     repo: Repository, lead: list[str], tmp_path: Path
 ) -> None:
@@ -175,10 +179,52 @@ def test_values_that_do_not_lead_elsewhere_may_stand_behind_a_space(
     assert len(list(out.glob("*/run.json"))) == 1
 
 
-def test_a_folder_with_an_ini_file_of_its_own_is_not_taken_for_the_root(repo: Repository) -> None:
-    repo.lay({"data/pytest.ini": "[pytest]\n"})
-    result = repo.measure("--mlr-data", "data")
-    result.stderr.fnmatch_lines(["ERROR: write --mlr-data=data: *"])
+@pytest.mark.parametrize("value", ["data", "data/below", "data::x"])
+def test_a_folder_with_an_ini_file_of_its_own_is_not_taken_for_the_root(
+    repo: Repository, value: str
+) -> None:
+    repo.lay({"data/pytest.ini": "[pytest]\n", "data/below/x": "", "pytest.ini": "[pytest]\n"})
+    result = repo.measure("--mlr-data", value)
+    result.stderr.fnmatch_lines([f"ERROR: write --mlr-data={value}: *"])
+
+
+def test_what_looks_like_the_id_of_a_test_does_not_lead_pytest_elsewhere(
+    repo: Repository, tmp_path: Path
+) -> None:
+    """It cuts an argument at the colons, and the folder before them is one that is there."""
+    repo.lay({"pytest.ini": "[pytest]\nmlr_threshold = overall>=9.9\n"})
+    result = repo.measure("--mlr-agent-version", f"{tmp_path}::two")
+    result.stderr.fnmatch_lines([f"ERROR: write --mlr-agent-version={tmp_path}::two: *"])
+    assert result.ret == 4
+
+
+THRESHOLD = "mlr_threshold = overall>=9.9\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "is_lost"),
+    [
+        ({"pytest.ini": "[pytest]\n" + THRESHOLD}, False),
+        ({"pyproject.toml": "[tool.pytest.ini_options]\nmlr_threshold = ['overall>=9.9']"}, False),
+        ({"pytest.ini": "[pytest]\n" + THRESHOLD, "sub/pyproject.toml": "# pytest\n"}, False),
+        ({"pytest.ini": "[pytest]\n", "sub/tox.ini": "[pytest]\n" + THRESHOLD}, True),
+        ({"pytest.ini": "[pytest]\n", "sub/setup.cfg": "[tool:pytest]\n" + THRESHOLD}, True),
+        ({"sub/pytest.ini": "[pytest]\n" + THRESHOLD}, True),
+        ({"runs/pytest.ini": "[pytest]\n", "pytest.ini": "[pytest]\n" + THRESHOLD}, True),
+    ],
+)
+def test_from_a_folder_below_that_of_the_ini_file_a_value_is_refused_only_if_it_misleads(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], is_lost: bool
+) -> None:
+    repo.lay({"runs/x": "", "sub/x": "", **files})
+    monkeypatch.chdir(repo.path / "sub")
+    result = repo.measure("--mlr-out", "../runs")
+    if is_lost:
+        result.stderr.fnmatch_lines(["ERROR: write --mlr-out=../runs: *"])
+        assert result.ret == 4
+    else:
+        result.assert_outcomes(failed=10)
+    assert bool(list(repo.path.glob("runs/*/run.json"))) is not is_lost
 
 
 def test_a_keyword_selects_cases_by_their_task(repo: Repository) -> None:
