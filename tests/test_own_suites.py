@@ -120,6 +120,15 @@ def test_a_change_of_the_text_changes_the_digests(tmp_path: Path) -> None:
         ("---\nonly words\n---\nText.\n", "has front matter that is not of the form 'key: value'"),
         ("---\ntitel: A\n---\nText.\n", "has front matter with 'titel': known are title,"),
         ("---\ntitle: [a, b]\n---\nText.\n", "in which 'title' is no text"),
+        ("---\ntitle: 010\n---\nText.\n", "in which 'title' is no text: put it in quotes"),
+        ("---\ncategory: 1.10\n---\nText.\n", "in which 'category' is no text: put it in quotes"),
+        ("---\nconference: 1:30\n---\nText.\n", "in which 'conference' is no text"),
+        ("---\nyear: 0x7ea\n---\nText.\n", "in which 'year' is no text: put it in quotes"),
+        ('---\ntitle: "A\\nB"\n---\nText.\n', "in which 'title' has a line break or a control"),
+        ('---\nlink: "A\\e[31m"\n---\nText.\n', "in which 'link' has a line break or a control"),
+        ("---\ntitle: |\n  A\n  B\n---\nText.\n", "in which 'title' has a line break"),
+        ("# A \x1b[31mred one\n\nText.\n", "has a heading with a line break or a control"),
+        ("# A\u202eB\n\nText.\n", "has a heading with a line break or a control"),
     ],
 )
 def test_a_fault_of_a_task_is_told_with_its_file(tmp_path: Path, text: str, fault: str) -> None:
@@ -189,6 +198,33 @@ def test_all_faults_of_a_list_are_told_as_those_of_front_matter_are(tmp_path: Pa
         ":5 has a task in which 'year' is '20 26', not a year",
         ":6 has too many cells: quote a title with a comma",
     ]
+
+
+def test_the_line_of_a_fault_is_the_one_its_row_begins_in(tmp_path: Path) -> None:
+    """A cell may be of several lines, and lines without a cell may lie between the rows."""
+    table = 'id,title,note\na,A,"one\ntwo\r\nthree"\n\nb,,\nc,"C\n\n",\nd-r2,D,"\n"\n'
+    folder = lay(tmp_path / "ours", {f"{name}.md": PLAIN for name in "abc"})
+    (folder / "tasks.csv").write_text(table, "utf-8", newline="")
+    _, faults = read_folder(folder)
+    assert [fault.removeprefix(str(folder / "tasks.csv"))[:8] for fault in faults] == [
+        *(":6: b ha", ":7 has a", ":10: tas")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "found"),
+    [
+        ("", "it is empty"),
+        ("id,title\n", "it has no task"),
+        ("ID;Title\na;A\n", "it begins with 'ID;Title'"),
+        ("a,A\n\x1b[31mb,B\n", "it begins with 'a,A'"),
+        ("\x1b[31m\nb,B\n", r"it begins with '\x1b[31m'"),
+    ],
+)
+def test_what_stands_in_place_of_a_header_is_said(tmp_path: Path, table: str, found: str) -> None:
+    folder = lay(tmp_path / "ours", {"a.md": PLAIN, "tasks.csv": table})
+    with one_sentence("needs a header with id,title and at least one task: ", found):
+        load_suite(f"path:{folder}")
 
 
 @pytest.mark.parametrize("head", ["id,title,title", "id,title,year,year"])
@@ -296,6 +332,27 @@ def test_a_fault_of_a_task_is_told_once(tmp_path: Path) -> None:
         ({"suite.yaml": "name: !!bool foo"}, "suite.yaml cannot be read"),
         ({"suite.yaml": "name: ours\ntitel: Ours\n"}, "has the unknown key 'titel': known are"),
         ({"suite.yaml": "name: ours\ntitle: [Ours]\n"}, "'title' is no text: put it in quotes"),
+        ({"suite.yaml": "name: 010\n"}, "suite.yaml: 'name' is no text: put it in quotes"),
+        ({"suite.yaml": "name: yes\n"}, "suite.yaml: 'name' is no text: put it in quotes"),
+        ({"suite.yaml": "name: 1.10\n"}, "suite.yaml: 'name' is no text: put it in quotes"),
+        ({"suite.yaml": "name: 1_0\n"}, "suite.yaml: 'name' is no text: put it in quotes"),
+        ({"suite.yaml": 'name: a\ntitle: "\\e[1mA"\n'}, "'title' has a line break or a control"),
+        (
+            {"suite.yaml": "name: a\nbenchmark: {name: [A], tasks: 3}\n"},
+            "'benchmark' needs a 'name'",
+        ),
+        (
+            {"suite.yaml": "name: a\nbenchmark: {name: no, tasks: 3}\n"},
+            "'benchmark' needs a 'name'",
+        ),
+        ({"suite.yaml": "name: a\nbenchmark: {name: A, tasks: 0203}\n"}, "'benchmark' needs a"),
+        ({"suite.yaml": 'name: a\nbenchmark: {name: "A\\n", tasks: 3}\n'}, "'benchmark' needs a"),
+        (
+            {"suite.yaml": "name: a\nbenchmark:\n  name: A\n  tasks: 3\n  tasks: 30\n"},
+            "has the key 'benchmark.tasks' twice",
+        ),
+        ({"tasks.csv": 'id,title\na,"A\nB"\n'}, "has a task in which 'title' has a line break"),
+        ({"tasks.csv": "id,title\na,A\x1b[31m\n"}, "has a task in which 'title' has a line break"),
         ({"suite.yaml": BOMB}, "cannot be read: the alias *a0 has no place here: write it out"),
         ({"beta.md": f"---\n{BOMB}---\ntext\n"}, "the alias *a0 has no place here: write it out"),
         ({"suite.yaml": "name: mini\n"}, "has the name 'mini', which is a shipped suite's"),

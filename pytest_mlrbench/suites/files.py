@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,30 @@ NAME_WORDS = "letters, digits, '_', '.' or '-'"
 #: ``-r2`` at the end of a test id means the second repeat.
 _REPEAT = re.compile(r"-r\d+$")
 _COLUMNS = ("id", "title", "conference", "year", "category", "link", "sha256", "near_duplicates")
-_ABOUT_TEXTS = ("title", "description")
+_ABOUT_TEXTS = ("name", "title", "description")
+#: What no line of a report or terminal may hold; beside controls, what turns the direction.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+#: As a text file is read, line by line.
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class _Odd:
+    """A number that is not written as it is printed: ``010`` is 8, ``1.10`` is 1.1, ``1:30`` is 90.
+
+    Taken for a text it would be another than what stands there.
+    """
+
+
+def _number(loader: Any, node: yaml.ScalarNode) -> object:
+    kind = node.tag.rpartition(":")[2]
+    value = getattr(loader, f"construct_yaml_{kind}")(node)
+    return value if str(value) == node.value else _Odd()
+
+
 #: The fast one, where PyYAML was built with it.
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER: Any = type("_LOADER", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
+for _kind in ("int", "float"):
+    _LOADER.add_constructor(f"tag:yaml.org,2002:{_kind}", _number)
 
 
 def described(about: Mapping[str, Any], folder: Path) -> Suite:
@@ -45,10 +67,10 @@ def parse_yaml(text: str, first_line: int = 1) -> object:
     :raises ValueError: what is wrong, and where, without a stop.
     """
     try:
-        for event in yaml.parse(text, LOADER):
+        for event in yaml.parse(text, _LOADER):
             if isinstance(event, yaml.AliasEvent):  # a few lines of them grow to gigabytes
                 raise ValueError(f"the alias *{event.anchor} has no place here: write it out")
-        return yaml.load(text, LOADER)
+        return yaml.load(text, _LOADER)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f" in line {mark.line + first_line}" if mark else ""
@@ -60,11 +82,22 @@ def parse_yaml(text: str, first_line: int = 1) -> object:
 
 
 def repeated_keys(text: str) -> list[str]:
-    """Return the keys that well-formed YAML gives twice, of which the first value is lost."""
-    node = yaml.compose(text, LOADER)
-    pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    keys = [key.value for key, _ in pairs if isinstance(key, yaml.ScalarNode)]
-    return sorted({key for key in keys if keys.count(key) > 1})
+    """Return the keys that well-formed YAML gives twice, of which the first value is lost.
+
+    One within another is told with it, as ``benchmark.name``.
+    """
+    found: set[str] = set()
+    waiting = [("", yaml.compose(text, _LOADER))]
+    while waiting:
+        before, node = waiting.pop()
+        if isinstance(node, yaml.SequenceNode):
+            waiting += [(before, item) for item in node.value]
+        elif isinstance(node, yaml.MappingNode):
+            pairs = [(f"{before}{key.value}", value) for key, value in node.value]
+            counted = Counter(name for name, _ in pairs)
+            found |= {name for name, number in counted.items() if number > 1}
+            waiting += [(f"{name}.", value) for name, value in pairs]
+    return sorted(found)
 
 
 def field_faults(task: Mapping[str, object]) -> list[str]:
@@ -78,7 +111,20 @@ def field_faults(task: Mapping[str, object]) -> list[str]:
         for key in ("conference", "category")
         if "," in str(task.get(key) or "")
     ]
-    return faults
+    return faults + [
+        f"in which {key!r} has {NOT_ONE_LINE}"
+        for key in ("title", "conference", "category", "link")
+        if not is_one_line(task.get(key))
+    ]
+
+
+#: What is wrong with a text that is not :func:`is_one_line`.
+NOT_ONE_LINE = "a line break or a control character"
+
+
+def is_one_line(value: object) -> bool:
+    """Whether a text can stand in a line of a report, and does no more to a terminal than stand."""
+    return not _CONTROL.search(str(value))
 
 
 def read_about(path: Path, faults: list[str]) -> Mapping[str, Any]:
@@ -92,29 +138,35 @@ def read_about(path: Path, faults: list[str]) -> Mapping[str, Any]:
     if not isinstance(about, dict):
         about = {}
     faults += [f"suite file {path} has the key {key!r} twice" for key in repeated_keys(text)]
-    if not NAME.fullmatch(str(about.get("name") or "")):
-        faults.append(f"suite file {path} needs a 'name' made of {NAME_WORDS}")
-        about["name"] = path.parent.name
     faults += [
         f"suite file {path}: {key!r} is no text: put it in quotes"
         for key in _ABOUT_TEXTS
         if not is_text(about.get(key))
     ]
-    benchmark = about.get("benchmark")
-    if benchmark is not None and not (
-        isinstance(benchmark, dict)
-        and type(benchmark.get("tasks")) is int
-        and benchmark["tasks"] > 0
-        and benchmark.get("name")
-    ):
+    if not NAME.fullmatch(str(about.get("name") or "")):
+        faults += [f"suite file {path} needs a 'name' made of {NAME_WORDS}"] * is_text(
+            about.get("name")
+        )
+        about["name"] = path.parent.name
+    if not is_one_line(about.get("title")):
+        faults.append(f"suite file {path}: 'title' has {NOT_ONE_LINE}")
+    if not _is_benchmark(about.get("benchmark")):
         faults.append(f"suite file {path}: 'benchmark' needs a 'name' and a number of 'tasks'")
         about["benchmark"] = None
     return about
 
 
+def _is_benchmark(value: object) -> bool:
+    if not isinstance(value, dict):
+        return value is None
+    name, tasks = value.get("name"), value.get("tasks")
+    named = name and is_text(name) and is_one_line(name)
+    return bool(named and type(tasks) is int and tasks > 0)
+
+
 def is_text(value: object) -> bool:
     """Whether what YAML has read is a text, or stands for one as a number does, or for none."""
-    return value is None or (isinstance(value, str | int) and not isinstance(value, bool))
+    return value is None or (isinstance(value, str | int | float) and not isinstance(value, bool))
 
 
 def read_table(path: Path, faults: list[str]) -> tuple[Task, ...]:
@@ -122,17 +174,22 @@ def read_table(path: Path, faults: list[str]) -> tuple[Task, ...]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
-            rows = list(reader)
+            head = list(reader.fieldnames or ())
+            rows = list(_numbered(reader))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         faults.append(f"task list {path} cannot be read: {error}")
         return ()
-    if not rows or not {"id", "title"} <= rows[0].keys():
-        faults.append(f"task list {path} needs a header with id,title and at least one task")
+    if not rows or not {"id", "title"} <= set(head):
+        is_lacking = f"it begins with {','.join(head)[:100]!r}" if head else "it is empty"
+        found = "it has no task" if {"id", "title"} <= set(head) else is_lacking
+        faults.append(
+            f"task list {path} needs a header with id,title and at least one task: {found}"
+        )
         return ()
-    faults += _column_faults(path, list(reader.fieldnames or ()))
+    faults += _column_faults(path, head)
     tasks: dict[str, Task] = {}
     taken: set[str] = set()
-    for number, row in enumerate(rows, start=2):
+    for number, row in rows:
         task = Task(*(row.get(key) or "" for key in _COLUMNS))
         if fault := id_fault(task.id, taken):
             faults.append(f"{path}:{number}: {fault}")
@@ -145,6 +202,16 @@ def read_table(path: Path, faults: list[str]) -> tuple[Task, ...]:
         faults += [f"{path}:{number}: {task.id} has no title"] * (not task.title.strip())
         faults += [f"{path}:{number} has a task {fault}" for fault in field_faults(row)]
     return tuple(tasks.values())
+
+
+def _numbered(reader: csv.DictReader[str]) -> Iterator[tuple[int, dict[str | Any, Any]]]:
+    """Yield the rows with the number of the line each begins in: a cell may be of several."""
+    for row in reader:
+        cells = [
+            cell for value in row.values() for cell in (value if type(value) is list else [value])
+        ]
+        inside = sum(len(_LINE_END.findall(cell or "")) for cell in cells)
+        yield reader.line_num - inside, row
 
 
 def _column_faults(path: Path, names: Sequence[str]) -> Iterator[str]:

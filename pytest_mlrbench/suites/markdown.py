@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_mlrbench.suites.files import field_faults, is_text, parse_yaml, repeated_keys
+from pytest_mlrbench.suites.files import (
+    NOT_ONE_LINE,
+    field_faults,
+    is_one_line,
+    is_text,
+    parse_yaml,
+    repeated_keys,
+)
 from pytest_mlrbench.suites.tasks import Task
 
 #: What front matter may say; the text below it is the task.
@@ -36,10 +43,12 @@ def read_task(path: Path) -> Task:
         text = text[match.end() :].lstrip("\n")
         if not text.strip():
             faults.append("has no text")
-    if faults:
-        raise ValueError(*faults)
     heading = _HEADING.search(text)
     title = about.get("title") or (heading["title"] if heading else path.stem)
+    if not (about.get("title") or is_one_line(title)):
+        faults.append(f"has a heading with {NOT_ONE_LINE}")
+    if faults:
+        raise ValueError(*faults)
     return Task(
         id=path.stem,
         title=str(title),
