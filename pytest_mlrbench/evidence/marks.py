@@ -1,0 +1,196 @@
+"""Who wrote each file last, as far as the steps of a run tell; see ``lineage_transcript``."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from pytest_mlrbench.evidence.base import Edit
+from pytest_mlrbench.evidence.effects import Copied, Ran, Removed, Showed, Wrote
+from pytest_mlrbench.evidence.outputs import Names, names
+from pytest_mlrbench.evidence.places import matching
+from pytest_mlrbench.evidence.story import Event
+
+Kind = Literal["given", "command", "failed", "typed", "unknown"]
+#: By how a run ended.
+_KINDS: Mapping[bool | None, Kind] = {True: "command", False: "failed", None: "unknown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Who wrote a file.
+
+    :param number: of the action.
+    :param by: command line or tool.
+    :param text: what was typed, if that is known.
+    :param code: the program that wrote it, where that stood in the command itself.
+    :param read: what files with other marks the program may have read.
+    """
+
+    kind: Kind
+    number: int
+    by: str
+    text: str | None = None
+    code: str | None = None
+    read: Mapping[str, Mark] = field(default_factory=dict)
+
+
+class Marks:
+    """The last writer of each file by now.
+
+    :param files: paths below the submission.
+    """
+
+    def __init__(self, files: Collection[str]) -> None:
+        self._files = list(files)
+        self.now: dict[str, Mark] = {}
+        #: The last text that the agent typed into each file, whatever became of it.
+        self.typed: dict[str, Mark] = {}
+        #: Files whose writer is known from the folder that a program names only.
+        self.likely: dict[str, Mark] = {}
+        #: Whether anything was run by now.
+        self._has_run = False
+        self._fitting: dict[tuple[int, ...], tuple[Names, set[str]]] = {}
+
+    def take(self, event: Event) -> None:
+        """Note what an event did."""
+        effect = event.effect
+        if isinstance(effect, Edit):
+            if event.ok is not False:
+                self._type(effect.path, effect.content, event, "an edit")
+        elif isinstance(effect, Wrote):
+            self._wrote(effect, event)
+        elif isinstance(effect, Copied):
+            self._copied(effect, event)
+        elif isinstance(effect, Removed):
+            for path in effect.paths:
+                self._remove(path)
+        elif isinstance(effect, Showed):
+            self._showed(effect, event)
+        elif isinstance(effect, Ran):
+            self._ran(effect, event)
+
+    def of(self, paths: Iterable[str]) -> list[Mark]:
+        """Return who wrote what *paths*, which may be patterns, stand for by now."""
+        known = self._known()
+        found = [path for pattern in paths for path in matching(pattern, known)]
+        return [self.now[path] for path in found if path in self.now]
+
+    def _known(self) -> list[str]:
+        return list(dict.fromkeys([*self._files, *self.now]))
+
+    def _type(self, path: str, text: str | None, event: Event, by: str) -> None:
+        mark = Mark("typed", event.number, by, text)
+        self.now[path] = mark
+        if text is not None:
+            self.typed[path] = mark
+
+    def _wrote(self, effect: Wrote, event: Event) -> None:
+        for path in matching(effect.path, self._known()):
+            before = self.now.get(path)
+            if event.ok is False and before is not None:
+                continue  # it is not known how far the command came
+            if effect.is_added and before is not None and before.kind != "typed":
+                continue  # a line more does not make it the agent's
+            text = effect.text
+            if text is not None and "*" in text and not any(sign.isdigit() for sign in text):
+                self.now[path] = Mark("command", event.number, "output put into the file")
+                continue
+            if effect.is_added and before is not None and before.text is not None and text:
+                text = before.text + text
+            self._type(path, text, event, "a literal in a command")
+
+    def _copied(self, effect: Copied, event: Event) -> None:
+        known = self._known()
+        for source in effect.sources:
+            for path in [*matching(source, known), *self._below(source, known)]:
+                mark = self.now.get(path)
+                target = self._target(effect, source, path, known)
+                if mark is None or (event.ok is False and target in self.now):
+                    continue
+                self.now[target] = replace(mark, number=event.number)
+                if mark.kind == "typed" and mark.text is not None:
+                    self.typed[target] = self.now[target]
+                if effect.is_move and event.ok is not False and path != target:
+                    self.now.pop(path, None)
+
+    @staticmethod
+    def _below(folder: str, known: Iterable[str]) -> list[str]:
+        """Return what lies in a folder that is copied as a whole, by name or pattern."""
+        depth = folder.count("/") + 1
+        return [
+            path
+            for path in known
+            if path.count("/") >= depth
+            and matching(folder, ["/".join(path.split("/")[:depth])])[:1]
+            == ["/".join(path.split("/")[:depth])]
+        ]
+
+    def _target(self, effect: Copied, source: str, path: str, known: Collection[str]) -> str:
+        """Return where a copy of *path* went."""
+        depth = source.count("/") + 1
+        inner = path.split("/")[depth:]
+        name = path.split("/")[depth - 1]
+        choices = [posixpath.join(effect.target, *inner)] if inner else [effect.target]
+        choices.append(posixpath.join(effect.target, name, *inner))
+        there = [choice for choice in choices if choice in known]
+        if there:
+            return there[0]
+        is_folder = len(effect.sources) > 1 or "*" in source or effect.target == "."
+        is_folder |= any(other.startswith(effect.target + "/") for other in known)
+        return choices[1] if is_folder and not inner else choices[0]
+
+    def _remove(self, pattern: str) -> None:
+        for path in list(self.now):
+            parts = path.split("/")
+            above = "/".join(parts[: pattern.count("/") + 1])
+            if above in matching(pattern, [above]):
+                del self.now[path]
+
+    def _showed(self, effect: Showed, event: Event) -> None:
+        """Note what was there before anything was done."""
+        for path in effect.paths:
+            if not self._has_run and event.ok and path in self._files and path not in self.now:
+                self.now[path] = Mark("given", event.number, "there before the first command")
+
+    def _ran(self, effect: Ran, event: Event) -> None:
+        self._has_run = True
+        kind = _KINDS[event.ok]
+        told, fitting = self._named(event)
+        by = " ".join(effect.words)
+        read = {
+            path: mark
+            for path, mark in self.now.items()
+            if mark.kind in ("typed", "command") and told.mentions(posixpath.basename(path))
+        }
+        mark = Mark(kind, event.number, by, None, effect.code, read)
+        known = self._known()
+        written = {path for pattern in effect.writes for path in matching(pattern, known)}
+        written |= {path for path in known if posixpath.basename(path) in fitting}
+        for path in written:
+            before = self.now.get(path)
+            if kind == "command" or before is None or before.kind in ("unknown", "failed"):
+                self.now[path] = mark
+        folders = told.words | {part for word in effect.words for part in word.split("/")}
+        for path in self._files:
+            before = self.likely.get(path)
+            is_there = posixpath.basename(posixpath.dirname(path)) in folders - {"", ".", ".."}
+            if is_there and (before is None or before.kind != "command" or kind == "command"):
+                self.likely[path] = mark
+
+    def _named(self, event: Event) -> tuple[Names, set[str]]:
+        """Return what the programs of a run name, and which of the names here they may write."""
+        texts = [text for path, text in event.texts.items() if not path.endswith(".sh")]
+        key = (len(self.now), *sorted(hash(text) for text in texts))
+        if key not in self._fitting:
+            told = [names(text) for text in texts]
+            every = Names(
+                frozenset().union(*(one.written for one in told)),
+                frozenset().union(*(one.read for one in told)),
+                frozenset().union(*(one.words for one in told)),
+            )
+            here = {posixpath.basename(path) for path in self._known()}
+            self._fitting[key] = every, {name for name in here if every.writes(name)}
+        return self._fitting[key]
