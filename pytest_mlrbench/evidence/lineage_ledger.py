@@ -1,0 +1,221 @@
+"""Who wrote a file, by the ledger.
+
+The last writer decides, but for three things. What only passes data on (``cp``, ``tee``, a shell's
+redirection) stands for what it was given. Who opens what was typed, and had nothing else to work
+with, has not made it a result. And numbers that a program copies from what the agent had typed, be
+it a file or a command line, are as typed as before: converting them is no measurement.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pytest_mlrbench.evidence.base import Origin
+from pytest_mlrbench.evidence.copied import Digits, read_start
+from pytest_mlrbench.evidence.ledger_inputs import Works
+from pytest_mlrbench.evidence.ledger_programs import is_keeping, is_passing, is_shell
+from pytest_mlrbench.evidence.ledger_view import ROOT, LedgerView, Process
+
+#: Typed files and command lines that are looked at for one file, and files that are passed on.
+_SOURCES = 100
+#: Copies of copies that are followed.
+_STEPS = 20
+#: From the worst to the best: what several sources come to is the first of them.
+_WORST: tuple[Literal["typed", "failed", "unknown", "command", "given"], ...] = (
+    "typed",
+    "failed",
+    "unknown",
+    "command",
+    "given",
+)
+
+
+class Typed:
+    """What the agent had typed, and what a file may have its numbers from.
+
+    :param files: data, below the workspace, or a whole path where they lay elsewhere.
+    :param words: command lines, and the texts of shell scripts.
+    """
+
+    def __init__(self, files: frozenset[str] = frozenset(), words: tuple[str, ...] = ()) -> None:
+        self.files = files
+        self.words = words
+
+
+class Lineage:
+    """Answers who wrote which file.
+
+    :param files: of the submission, by path below the workspace.
+    """
+
+    def __init__(self, view: LedgerView, files: Mapping[str, Path]) -> None:
+        self.view = view
+        self.files = files
+        self.works = Works(view)
+        self._digits = Digits()
+        self._known: dict[tuple[int, str], Origin] = {}
+
+    def origin(self, name: str) -> Origin:
+        """Who wrote a file of the submission last."""
+        made = self.view.made.get(name)
+        if not self.view.is_whole:
+            return Origin("unknown", "not all was recorded")
+        if made is None:
+            # Files have no event if nobody changed them; there cannot be more of them than that.
+            is_given = self._without_event <= self.view.unchanged
+            return Origin("given") if is_given else Origin("unknown", "it came after the end")
+        if not made.is_sure:
+            return Origin("unknown", "its last writer is not known for certain")
+        if name in self.files and _digest(self.files[name]) != made.sha256:
+            return Origin("unknown", "it was changed after the end")
+        if not made.writers:
+            return Origin("given")
+        origin = self._last(ROOT + name, made.writers)
+        is_copied = origin.kind != "given" and self._is_copied(name)
+        return Origin("typed", origin.by) if is_copied else origin
+
+    def typed(self, name: str) -> Typed:
+        """What the agent had typed that the writers of a file had before them.
+
+        It may be innocent, as a file of settings is: what counts is whether a number stands there.
+        """
+        made = self.view.made.get(name)
+        writers = made.writers if made else ()
+        files = {name} if any(key in self.works.hands for key in writers) else set()
+        words: dict[str, None] = {}
+        for key in writers:
+            if work := self.works.of(key):
+                words.update(dict.fromkeys(self._words(self.view.processes[key])))
+                typed = (each.typed for each in self.works.lineage(work))
+                files |= {path.removeprefix(ROOT) for paths in typed for path in paths}
+        return Typed(frozenset(files), tuple(words)[:_SOURCES])
+
+    @cached_property
+    def _without_event(self) -> int:
+        return sum(name not in self.view.made for name in self.files)
+
+    def _is_copied(self, name: str) -> bool:
+        if name not in self.files:
+            return False
+        typed = self.typed(name)
+        files = [self.files[it] for it in sorted(typed.files - {name}) if it in self.files]
+        return self._digits.are_copied(self.files[name], files[:_SOURCES], typed.words)
+
+    def _words(self, process: Process) -> Iterator[str]:
+        """The command lines by which a process came about, and the scripts of their shells."""
+        at: Process | None = process
+        while at is not None and at.key not in self.works.hands:
+            for program in at.programs:
+                yield " ".join(program.argv)
+            if any(is_shell(program) for program in at.programs):
+                scripts = (self.files.get(it.path.removeprefix(ROOT)) for it in at.reads[:20])
+                yield from (read_start(script) for script in scripts if script is not None)
+            at = self.view.parent(at)
+
+    # Writers
+
+    def _last(self, path: str, writers: tuple[int, ...], steps: int = 0) -> Origin:
+        """The last of *writers* that may have changed what is in the file."""
+        left = [key for key in writers if not is_keeping(self.view.program(key))]
+        if not left or left[-1] not in self.view.processes or steps > _STEPS:
+            return Origin("unknown", "its writer is not known")
+        origin = self._by(self.view.processes[left[-1]], path, steps)
+        if origin.kind != "command" or not any(key in self.works.hands for key in left):
+            return origin
+        # It was typed, and a program has opened it since: to add to it, or to write it anew.
+        work = self.works.of(left[-1])
+        has_read = work is not None and any(it.inputs for it in self.works.lineage(work))
+        return Origin("unknown" if has_read else "typed", origin.by)
+
+    def _by(self, process: Process, path: str, steps: int) -> Origin:
+        """What a process that wrote to *path* stands for."""
+        where = process.key, path
+        if where not in self._known:
+            self._known[where] = Origin("unknown", "it was passed on in a circle")
+            self._known[where] = self._found(process, path, steps)
+        return self._known[where]
+
+    def _found(self, process: Process, path: str, steps: int) -> Origin:
+        program, line = self.view.program(process.key), self.view.command_line(process.key)
+        if process.key in self.works.hands:
+            return Origin("typed", line)
+        if is_shell(program):
+            found = self._of_shell(process, path, steps)
+        elif is_passing(program):
+            found = self._passed(process, steps) or self._piped(process, path, steps)
+        else:
+            return Origin("command" if process.code == 0 else "failed", line)
+        # What comes from nowhere stands on the command line: echo, printf, a here-document.
+        worst = min((_WORST.index(each.kind) for each in found), default=0)
+        return Origin(_WORST[worst], line)
+
+    def _of_shell(self, shell: Process, path: str, steps: int) -> list[Origin]:
+        """What a shell opened *path* for: what it started until it opened the next file."""
+        since = shell.wrote.get(path, shell.born)
+        later = (number for number in shell.wrote.values() if number > since)
+        until = min(later, default=None)
+        children = [self.view.processes[key] for key in shell.children]
+        return self._best(
+            (it for it in children if it.born > since and (until is None or it.born < until)),
+            path,
+            steps,
+        )
+
+    def _best(self, started: Iterator[Process], path: str, steps: int) -> list[Origin]:
+        """The best of what several programs printed; none if they were no more than texts.
+
+        A script that first says its date and then computes has computed: what it only said stands
+        in its text, where :meth:`_is_copied` looks for it.
+        """
+        found: list[Origin] = []
+        for process in started if steps <= _STEPS else ():
+            if is_shell(self.view.program(process.key)):
+                below = (self.view.processes[key] for key in process.children)
+                found += self._best(below, path, steps + 1)
+            else:
+                found.append(self._by(process, path, steps + 1))
+        found.sort(key=lambda it: (it.kind == "command", _WORST.index(it.kind)))
+        return found[-1:]
+
+    def _passed(self, process: Process, steps: int) -> list[Origin]:
+        """The files that a program read to pass them on."""
+        found = []
+        for read in process.reads[:_SOURCES]:
+            others = tuple(key for key in read.writers if key != process.key)
+            if others:
+                found.append(self._last(read.path, others, steps + 1))
+            elif not read.writers and read.kind != "package":
+                found.append(Origin("given"))
+        return found
+
+    def _piped(self, process: Process, path: str, steps: int) -> list[Origin]:
+        """What came through a pipe: from those that the same shell started a moment before."""
+        shell = self.view.parent(process)
+        if shell is None or not is_shell(self.view.program(shell.key)):
+            return []
+        beside = (self.view.processes[key] for key in shell.children)
+        left = (it for it in beside if it.born < process.born and it.overlaps(process))
+        return self._best(left, path, steps + 1)
+
+
+def origins(view: LedgerView, files: Mapping[str, Path]) -> dict[str, Origin]:
+    """Path → who wrote it last, for each of the *files* of a submission."""
+    lineage = Lineage(view, files)
+    return {name: lineage.origin(name) for name in files}
+
+
+def _digest(path: Path) -> str | None:
+    """SHA-256 of a file, or of a link's target, as the sandbox takes it."""
+    try:
+        if path.is_symlink():
+            return hashlib.sha256(
+                str(path.readlink()).encode("utf-8", "surrogateescape")
+            ).hexdigest()
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return None
