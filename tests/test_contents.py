@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import subprocess
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from test_bad_input import refused
 
 from pytest_mlrbench.agents.command import CommandAgent, ReferenceAgent
+from pytest_mlrbench.agents.scaffold import ScaffoldAgent
 from pytest_mlrbench.agents.specs import make_agent
 from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.run.plan import prepare
+from pytest_mlrbench.sandbox.container_options import Account
 from pytest_mlrbench.sandbox.contents import Content, first_lacking, interpreters, question
 
 if TYPE_CHECKING:
@@ -184,3 +188,79 @@ def test_it_is_said_whether_or_not_an_engine_answers(
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
     assert f"{word!r} in " in refused(repo, EXPERIMENT, *options)
+
+
+# Files that are given
+
+
+class Place:
+    """Stands for the rooms of a run in containers."""
+
+    def __init__(self, outside: Account | None) -> None:
+        self.container = self
+        self.outside = outside
+
+    def uses(self, where: str) -> bool:
+        return where == "docker"
+
+    def prepare(self, wanted: object) -> None: ...
+
+
+OWNER, OTHER = Account(4321, 4321), Account(1234, 1234)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize("spec", ["cmd:{}", "scaffold:openai/gpt-5"])
+@pytest.mark.parametrize(
+    ("command", "modes", "account", "remedy"),
+    [
+        ("python agent.py", {"agent.py": 0o600}, OTHER, "agent.py is closed * `chmod a+r` *"),
+        ("python agent.py", {"agent.py": 0o600}, None, "agent.py is closed * `chmod a+r` *"),
+        ("python agent.py", {"agent.py": 0o600}, OWNER, ""),
+        ("python agent.py", {"agent.py": 0o640}, Account(1234, 4321), ""),
+        ("python agent.py", {"agent.py": 0o604}, Account(1234, 4321), "agent.py is closed *"),
+        ("python agent.py", {"agent.py": 0o644}, None, ""),
+        ("sh /x.sh agent.py", {"agent.py": 0o600}, OTHER, "agent.py is closed *"),
+        ("./run.sh", {"run.sh": 0o700}, OTHER, "run.sh is closed * `chmod a+rx` *"),
+        ("./run.sh", {"run.sh": 0o711}, OTHER, "run.sh is closed *"),
+        ("./run.sh", {"run.sh": 0o755}, OTHER, ""),
+        ("./program", {"program": 0o711}, OTHER, ""),
+        ("./program", {"program": 0o744}, OTHER, "program is closed * `chmod a+x` *"),
+        ("python /app/agent.py", {"agent.py": 0o600}, OTHER, ""),
+    ],
+)
+def test_a_file_that_is_closed_to_whoever_runs_it_stops_the_run(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    spec: str,
+    command: str,
+    modes: dict[str, int],
+    account: Account | None,
+    remedy: str,
+) -> None:
+    """As a file made under a strict umask is: its agent would be said to have failed."""
+    (folder / "program").write_bytes(b"\x7fELF")
+    for name, mode in modes.items():
+        os.chown(folder / name, OWNER.uid, OWNER.gid)
+        (folder / name).chmod(mode)
+    agent: Any = CommandAgent(f"cmd:{command}", folder)
+    if spec.startswith("scaffold"):
+        scaffold = ScaffoldAgent.__new__(ScaffoldAgent)
+        scaffold.coder = agent
+        monkeypatch.setattr(scaffold, "prepare", agent.prepare)
+        agent = scaffold
+    told = ""
+    try:
+        prepare(agent, Place(account), [])  # type: ignore[arg-type]
+    except InputError as error:
+        told = str(error)
+    assert fnmatchcase(told, f"{folder}/{remedy}" if remedy else "")
+
+
+def test_a_file_that_is_closed_to_us_stops_the_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.R_OK)
+    for ask in (CommandAgent.image_contents, CommandAgent.check_here):
+        with pytest.raises(InputError, match=r"agent\.py cannot be read by this account"):
+            ask(CommandAgent("cmd:sh agent.py", folder))

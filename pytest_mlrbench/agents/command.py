@@ -20,6 +20,7 @@ from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.run import digests
 from pytest_mlrbench.sandbox.base import FILES
 from pytest_mlrbench.sandbox.contents import Content, interpreters
+from pytest_mlrbench.sandbox.given import EXECUTE, READ, check_ours
 from pytest_mlrbench.suites.select import Case
 
 #: What to do about a file that is not there, where it may be meant to be elsewhere.
@@ -73,6 +74,18 @@ class CommandAgent:
             )
         if self._script and not os.path.isfile(self.base / self._script):
             raise InputError(f"{self._missing('file', self._script)}: correct its name.")
+        check_ours(self.files)
+
+    @property
+    def given(self) -> dict[Path, int]:
+        """The files that containers are given, and the rights to each that the command needs."""
+        return {path: self._rights(word) for word, path in self.named.items()}
+
+    def _rights(self, word: str) -> int:
+        if word != self.words[0]:
+            return READ
+        # A script is read by its interpreter, which has the rights of whoever started it.
+        return EXECUTE | (READ if interpreters(self.named[word]) else 0)
 
     def image_contents(self) -> list[Content]:
         """Return what containers must have for the command, beside the files that are named.
@@ -80,6 +93,7 @@ class CommandAgent:
         :raises InputError: a file that it names is not on this machine.
         """
         first, script = self.words[0], self._script
+        check_ours(self.files)
         if first in self.named:
             self._check_executable()
             found = [Content("program", name) for name in interpreters(self.named[first])]

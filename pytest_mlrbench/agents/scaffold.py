@@ -7,7 +7,7 @@ coder.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -142,6 +142,11 @@ class ScaffoldAgent:
         """
         ask: Callable[[], list[Content]] = getattr(self.coder, "image_contents", list)
         return ask()
+
+    @property
+    def given(self) -> Mapping[Path, int]:
+        """The files that containers are given for the coder."""
+        return getattr(self.coder, "given", {})
 
     @property
     def waits(self) -> bool:

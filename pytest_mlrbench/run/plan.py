@@ -19,6 +19,7 @@ from pytest_mlrbench.judges.specs import make_judges
 from pytest_mlrbench.options import Options
 from pytest_mlrbench.run.live import Live
 from pytest_mlrbench.run.thresholds import DEFAULT, Threshold, check_names
+from pytest_mlrbench.sandbox.given import check_given
 from pytest_mlrbench.sandbox.rooms import Rooms
 from pytest_mlrbench.spent import usd
 from pytest_mlrbench.suites.choice import select_tasks
@@ -260,6 +261,8 @@ def prepare(agent: Agent, rooms: Rooms, cases: Sequence[Case]) -> None:
     """
     wanted = getattr(agent, "image_contents", tuple) if rooms.uses("docker") else tuple
     rooms.prepare(wanted())
+    if given := getattr(agent, "given", None) if rooms.uses("docker") else None:
+        check_given(given, rooms.container.outside)
     if rooms.uses("local") and (check := getattr(agent, "check_here", None)):
         check()
     agent.prepare(cases)

@@ -96,6 +96,11 @@ class DockerSandbox:
         return Account(1000, 1000) if self.is_rootless else agent_account()
 
     @property
+    def outside(self) -> Account | None:
+        """Who that is on this machine; null where files here belong to nobody in containers."""
+        return None if self.is_rootless else self.account
+
+    @property
     def digest(self) -> str:
         """Digest of the image."""
         return self.examined.id
