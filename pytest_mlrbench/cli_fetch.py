@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.fetching.wanted import TEXT_STAGES, source_of
+from pytest_mlrbench.fetching.wanted import TEXT_STAGES, WITH_RESULTS, source_of, without_results
 from pytest_mlrbench.resources import no_folder
+from pytest_mlrbench.suites.stages import STAGES
 
 if TYPE_CHECKING:
     from pytest_mlrbench.fetching.fetch import Tally
@@ -75,6 +76,8 @@ def _fetch(arguments: argparse.Namespace) -> int:
     stages = _stages(arguments.stage, arguments.origin)
     suite = _suite(arguments.suite, arguments.tasks_dir)
     tasks = select_tasks(suite, Choice(tasks=tuple(arguments.tasks)))
+    if arguments.stage:  # by default, and for no stage in particular, all is wanted that there is
+        _say_what_is_not_published(tasks, stages)
     try:
         from pytest_mlrbench.fetching.fetch import Tally
     except ImportError as error:
@@ -94,6 +97,23 @@ def _fetch(arguments: argparse.Namespace) -> int:
         print(f"mlrbench: the same or the like of {more} more files.", file=sys.stderr)
     print(tally)
     return 0 if tally.complete else 1
+
+
+def _say_what_is_not_published(tasks: Sequence[Task], stages: Sequence[str]) -> None:
+    """Say for how many tasks a stage will still lack its results.
+
+    :raises InputError: no stage can be run of any task, whatever is fetched.
+    """
+    lacking = without_results(tasks, stages)
+    only = (
+        f"the results that the stage paper starts from are published for the ten tasks of"
+        f" {WITH_RESULTS} only"
+    )
+    if len(lacking) == len(tasks) and all("results" in STAGES[stage].inputs for stage in stages):
+        raise InputError(f"{only}, and none of these is one: --suite {WITH_RESULTS}.")
+    if lacking:
+        count = f"{len(lacking)} of these {len(tasks)}"
+        print(f"mlrbench: {only}, and not for {count}.", file=sys.stderr)
 
 
 def _fetch_from(

@@ -974,6 +974,27 @@ def test_a_token_that_cannot_be_one_is_refused(
 # What is printed, and refused
 
 
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        (["--stage", "paper"], "3 of these 5"),
+        (["--stage", "idea,paper", "--tasks", "gamma"], "1 of these 1"),
+        (["--stage", "paper", "--tasks", "alpha"], ""),
+        (["--stage", "proposal"], ""),
+        ([], ""),
+    ],
+)
+def test_it_is_said_for_how_many_tasks_no_results_are_published(
+    server: Server, shell: Shell, words: list[str], count: str
+) -> None:
+    """Whoever asks for papers would find only at the run that there is nothing to start from."""
+    code, last, problems = shell.fetch(*words)
+    assert code == 0
+    assert "0 were there" in last
+    only = "mlrbench: the results that the stage paper starts from are published for the ten tasks"
+    assert problems == ([f"{only} of mlrbench-10 only, and not for {count}."] if count else [])
+
+
 def test_without_a_terminal_there_is_a_line_at_each_end(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -1010,6 +1031,7 @@ def test_on_a_terminal_there_is_a_bar(published: Published, server: Server, shel
         (["--jobs", "33"], "--jobs must be 1 to 32, not 33"),
         (["--tasks", "zeta"], "no task of suite 'mlrbench' matches 'zeta'"),
         (["--suite", "nope"], "there is no suite 'nope'"),
+        (["--stage", "paper", "--tasks", "gamma", "delta"], "only, and none of these is one: --s"),
         (["--suite", "path:own"], "suite 'own' has its own texts and inputs"),
         (["--from", "huggingface", "--stage", "paper"], "has the task texts only"),
         (["--from", "huggingface", "--stage", "all"], "has the task texts only"),

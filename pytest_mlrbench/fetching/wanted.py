@@ -151,6 +151,14 @@ def tasks_with_results() -> frozenset[str]:
     return frozenset(task.id for task in load_suite(WITH_RESULTS).tasks)
 
 
+def without_results(tasks: Sequence[Task], stages: Sequence[str]) -> tuple[Task, ...]:
+    """Return those of *tasks* for which a stage needs results, and none are published."""
+    if "results" not in needs_of(stages):
+        return ()
+    ten = tasks_with_results()
+    return tuple(task for task in tasks if task.id not in ten)
+
+
 def source_of(suite: Suite) -> Source:
     """Return where the suite's texts are published.
 
