@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib import metadata
 from pathlib import Path
 from socketserver import BaseServer, UnixStreamServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from builders import lay, write_suite
@@ -48,6 +48,9 @@ from pytest_mlrbench.doctor.python import (
     REQUIRED,
 )
 from pytest_mlrbench.sandbox.options import IMAGE
+
+if TYPE_CHECKING:
+    from conftest import Repository
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
@@ -353,6 +356,7 @@ def test_optional_packages_are_found_by_what_pip_has_left(
         assert is_seen(found("docker"), "ok", "7.2.0")
         assert is_seen(found("google-genai"), "ok", "3.6.1")
         assert is_seen(found("anthropic"), "broken", "2.0", "there is no anthropic")
+        assert "`pip install --force-reinstall 'anthropic>=2'`" in found("anthropic").enables
         assert is_seen(found("openai"), "ok", "version unknown")
         assert is_seen(found("pandas"), "missing")
     finally:
@@ -501,49 +505,48 @@ def test_a_rootless_engine_is_found_in_the_runtime_folder(place: Path, monkeypat
 
 
 @pytest.mark.parametrize(
-    "host", ["tcp://127.0.0.1:{}", "127.0.0.1:{}", "tcp://user:Xy7z@127.0.0.1:{}/"]
+    "host", ["tcp://127.0.0.1:{}", "127.0.0.1:{}", "tcp://u:Xy7z@127.0.0.1:{}"]
 )
-def test_docker_host_names_an_engine(monkeypatch: Patch, host: str) -> None:
-    server = HTTPServer(("127.0.0.1", 0), answering(DOCKER))
+def test_an_engine_that_no_run_would_take_is_none(
+    monkeypatch: Patch, repo: Repository, host: str
+) -> None:
+    """It may answer, and be on this machine: what runs say of it is what counts."""
+    server = HTTPServer(("127.0.0.1", 0), answering(DOCKER, images={IMAGE: 200}))
     monkeypatch.setenv("DOCKER_HOST", host.format(server.server_port))
     with serving(server):
-        seen = found("engine")
-    assert is_seen(seen, "ok", f"Docker 28.2.2 answers at 127.0.0.1:{server.server_port}")
-    assert "Xy7z" not in seen.detail
-    assert is_seen(found("engine"), "broken", "nothing answers at 127.0.0.1")
+        seen, image = found("engine"), found("image")
+        run = repo.run("--mlr-stage=experiment", "--mlr-agent=cmd:true", "--mlr-limit=1")
+    assert is_seen(seen, "broken", "no socket of this machine")
+    assert "unix://" in seen.enables
+    assert "Xy7z" not in seen.detail + seen.enables
+    assert is_seen(image, "missing", "there is no engine to ask")
+    run.stderr.fnmatch_lines(["ERROR: DOCKER_HOST=* is not on this machine, *"])
 
 
 def test_docker_host_may_be_a_socket(place: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(engine, "SOCKET", Path("/nowhere"))
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{place}")
-    assert is_seen(found("engine"), "missing", f"there is no socket {place}")
+    hosts = [f"unix://{place}", str(place)]
+    for host in hosts:
+        monkeypatch.setenv("DOCKER_HOST", host)
+        assert is_seen(found("engine"), "missing", f"there is no socket {place}")
     with serving(UnixStreamServer(str(place), answering(DOCKER))):
-        assert is_seen(found("engine"), "ok", str(place))
+        for host in hosts:
+            monkeypatch.setenv("DOCKER_HOST", host)
+            assert is_seen(found("engine"), "ok", str(place))
 
 
 @pytest.mark.parametrize(
-    ("host", "words"),
+    "host",
     [
-        ("ssh://me@far", "reached by ssh://"),
-        ("https://far:2376", "reached by TLS"),
-        ("tcp://far:Xy7z", "no address"),
-        ("tcp://far away:2375", "no address"),
-        ("tcp://[::1", "no address"),
+        *("ssh://me@far", "https://far:2376", "npipe:////./pipe/docker_engine"),
+        *("tcp://far:Xy7z", "tcp://far away:2375", "tcp://[::1"),
     ],
 )
-def test_a_host_that_cannot_be_asked_is_not_guessed_at(
-    monkeypatch: Patch, host: str, words: str
-) -> None:
+def test_an_engine_elsewhere_is_not_asked(monkeypatch: Patch, host: str) -> None:
     monkeypatch.setenv("DOCKER_HOST", host)
     seen = found("engine")
-    assert is_seen(seen, "broken", words)
+    assert is_seen(seen, "broken", "no socket of this machine")
     assert "Xy7z" not in seen.detail
-
-
-def test_an_engine_behind_tls_is_not_asked_in_the_open(monkeypatch: Patch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:2376")
-    monkeypatch.setenv("DOCKER_TLS_VERIFY", "1")
-    assert is_seen(found("engine"), "broken", "reached by TLS")
 
 
 @pytest.mark.usefixtures("listening")

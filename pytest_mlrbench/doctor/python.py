@@ -100,15 +100,19 @@ def probes() -> list[Probe]:
 
 
 def _probe(package: Package, area: str, *, needed: bool) -> Probe:
-    wanted = f"'{package.name}>={package.minimum}'" if package.minimum else package.name
     return Probe(
         area=area,
         name=package.name,
         look=lambda: _look_at(package),
         enables=package.use,
-        remedy=f"{package.use} To get it: `pip install {wanted}`.".strip(),
+        remedy=_remedy(package),
         needed=needed,
     )
+
+
+def _remedy(package: Package, option: str = "") -> str:
+    wanted = f"'{package.name}>={package.minimum}'" if package.minimum else package.name
+    return f"{package.use} To get it: `pip install {option}{wanted}`.".strip()
 
 
 def _look_at_python() -> Seen:
@@ -133,7 +137,10 @@ def _look_at(package: Package) -> Seen:
         return Seen("ok", "found, version unknown") if there else Seen("missing", "not installed")
     if not there:
         return Seen(
-            "broken", f"{version} is said to be installed, but there is no {package.module}"
+            "broken",
+            f"{version} is said to be installed, but there is no {package.module}",
+            # pip believes what is said as well, and would do nothing.
+            _remedy(package, "--force-reinstall "),
         )
     if package.minimum and _release(version) < _release(package.minimum):
         return Seen("broken", f"{version} is older than {package.minimum}")
