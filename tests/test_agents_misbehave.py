@@ -418,6 +418,9 @@ def test_files_made_unreadable_are_the_agents_fault_if_anyones(tmp_path: Path, s
         if script == "chmod 000 idea.md":
             assert (*told, found["mlr.cause"]) == ("fail", "agent", "unusable_output")
         assert told in {("pass", None), ("fail", "agent")}, done.stdout
+        start = [sys.executable, "powerless.py"]
+        again = session(tmp_path, *options, "--mlr-resume", start=start)
+        assert "1 of the 1 cases of this session were reused" in again.stdout
     finally:
         subprocess.run(["chmod", "-R", "u+rwX", str(tmp_path)], check=False)
 
