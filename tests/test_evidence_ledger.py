@@ -75,6 +75,12 @@ class Story:
         if text is not None and not path.startswith("/"):
             lay(self.root, {path: text})
 
+    def rename_in_folder(self, number: int, old: str, new: str, folder: int = 13) -> None:
+        """As an editor does that writes beside a file first: the recorder cannot follow."""
+        for name in (old, new):
+            why = f"'/proc/self/fd/{folder}/{name}' cannot be followed"
+            self.ledger.write("unclear", proc=number, call="rename", why=why)
+
     def connect(self, number: int, address: str = GATE, ok: bool | None = True) -> None:
         self.ledger.write("connect", proc=number, address=address, ok=ok)
 
@@ -390,6 +396,49 @@ def test_what_was_not_recorded_proves_nothing(story: Story, fields: dict[str, An
     assert origins(view, story.files)["results/m.json"].kind == "unknown"
 
 
+def edited(story: Story, by: int) -> LedgerView:
+    """A file is written beside another, and renamed to it in a folder that is held open."""
+    story.write(by, "results/m.json.tmp.1")
+    story.rename_in_folder(by, "m.json.tmp.1", "m.json")
+    text = '{"acc": 0.8524, "f1": 0.8399}'
+    lay(story.root, {"results/m.json": text})
+    sha = hashlib.sha256(text.encode()).hexdigest()
+    said = {"kind": "file", "was": None, "by": None, "unsure": False, "sha256": sha}
+    story.ledger.write("file", path="results/m.json", writers=[], **said)
+    return story.end(unclear=2, unrecorded=["results/m.json", "results/m.json.tmp.1"])
+
+
+def test_an_editor_that_renames_in_an_open_folder_is_followed(story: Story) -> None:
+    """Claude Code's does."""
+    view = edited(story, story.agent)
+    assert view.is_sound
+    assert origins(view, story.files)["results/m.json"].kind == "typed"
+
+
+def test_a_program_that_renames_so_leaves_doubt(story: Story) -> None:
+    view = edited(story, run(story, "python3", "main.py"))
+    assert not view.is_sound
+    assert origins(view, story.files)["results/m.json"].kind == "unknown"
+
+
+def test_other_calls_that_cannot_be_told_leave_doubt(story: Story) -> None:
+    story.rename_in_folder(story.agent, "never_written", "m.json")
+    assert not story.end(unclear=2).is_sound
+
+
+def test_what_such_an_editor_wrote_is_no_input(story: Story) -> None:
+    story.write(story.agent, "d.json.tmp.1")
+    story.rename_in_folder(story.agent, "d.json.tmp.1", "d.json")
+    measured(story, kind="own", path="d.json")
+    assert verdicts(story.found()) == [CLOSED]
+
+
+def test_what_a_cli_looks_around_with_is_no_run(story: Story) -> None:
+    story.exit(story.start(story.agent, "git", "status"))
+    story.exit(story.start(story.shell("ls"), "ls"))
+    assert verdicts(story.found()) == [("nothing_ran", "proof", "fabricated")]
+
+
 def test_a_ledger_without_end_proves_nothing(story: Story) -> None:
     story.write(story.agent, "results/m.json", '{"accuracy": 0.8524}')
     view = read_view(story.path)
@@ -552,6 +601,7 @@ def test_accuracy_that_nothing_went_into_is_fabricated(story: Story) -> None:
     [
         ("benchmark-input", "/data/squad/test.parquet"),
         ("benchmark-input", "data.csv"),
+        ("benchmark-input", "task.md"),
         ("weights", "/opt/hub/model.safetensors"),
         ("package", "/usr/lib/python3/dist-packages/sklearn/datasets/data/iris.csv"),
         ("installed", "/home/agent/.local/lib/site-packages/nltk_data/corpora/a.txt"),
@@ -568,11 +618,10 @@ def test_a_command_that_read_something_is_not_closed(story: Story, kind: str, pa
     [
         ("package", "/usr/lib/python3/dist-packages/matplotlib/mpl-data/fonts/ttf/a.ttf"),
         ("package", "/usr/lib/python3/dist-packages/matplotlib/mpl-data/matplotlibrc"),
-        ("benchmark-input", "task.md"),
         ("benchmark-input", "template.py"),
     ],
 )
-def test_what_packages_bring_for_themselves_and_texts_are_no_data(
+def test_what_packages_bring_for_themselves_and_programs_are_no_data(
     story: Story, kind: str, path: str
 ) -> None:
     measured(story, kind=kind, path=path)

@@ -22,6 +22,7 @@ from pytest_mlrbench.evidence.declared import Declared, read_declared, says_made
 from pytest_mlrbench.evidence.ledger_inputs import Work
 from pytest_mlrbench.evidence.ledger_programs import (
     is_code,
+    is_document,
     is_interpreter,
     is_keeping,
     is_passing,
@@ -38,6 +39,8 @@ LEARNERS = re.compile(
 #: Seconds of a processor that a program takes which only writes down what it knows: it starts, and
 #: loads what it draws with.
 _NO_TIME = 10.0
+#: Where programs lie that came with the machine.
+_SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib")
 _LOGS = (".txt", ".log", ".out", ".err")
 _LOOKED_AT = 50
 
@@ -99,9 +102,9 @@ class _Case:
         """Number of a command → files of results that it made."""
         found: dict[int, list[str]] = {}
         for name in sorted(self.view.made if sources is None else sources):
-            if name not in self.view.made or is_code(name) or name not in self.files:
+            if name not in self.view.made or name not in self.files:
                 continue
-            if self.lineage.origin(name).kind != "command":
+            if is_code(name) or is_document(name) or self.lineage.origin(name).kind != "command":
                 continue
             keys = [it for it in self.view.made[name].writers if not self._keeps(it)]
             work = self.works.of(keys[-1]) if keys else None
@@ -116,17 +119,22 @@ class _Case:
         return (process for work in self.works.all for process in work.processes)
 
     def _is_program(self, process: Process) -> bool:
-        """Whether it executed something that can compute."""
+        """Whether it executed a text, or what was made or brought for the case.
+
+        Not what a coding CLI looks around with, as git: that computes nothing of the case.
+        """
         program = process.programs[-1] if process.programs else None
-        idle = is_shell(program) or is_passing(program) or is_keeping(program)
-        return program is not None and not idle
+        if program is None or is_shell(program) or is_passing(program) or is_keeping(program):
+            return False
+        is_own = not program.exe.startswith(_SYSTEM) or bool(process.packages)
+        reads = (read.path for read in process.reads if read.kind == "own")
+        return is_own or is_interpreter(program) or any(path.endswith(".py") for path in reads)
 
     def _has_run(self, process: Process) -> bool:
         return self._is_program(process) and process.code == 0
 
     def _computed(self, work: Work) -> bool:
-        programs = (it for it in work.processes if self._has_run(it))
-        return any(is_interpreter(it.programs[-1]) for it in programs)
+        return any(self._has_run(process) for process in work.processes)
 
     def _lineage(self, number: int) -> list[Work]:
         return self.works.lineage(self.works.all[number])

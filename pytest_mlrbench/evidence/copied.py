@@ -36,7 +36,7 @@ def digits(text: str) -> frozenset[str]:
 class Digits:
     """Looks into files, each once, and into so much in all."""
 
-    _known: dict[Path, frozenset[str]] = field(default_factory=dict)
+    _known: dict[Path | str, frozenset[str]] = field(default_factory=dict)
     _left: int = _ALL_BYTES
 
     def of(self, path: Path) -> frozenset[str]:
@@ -47,10 +47,15 @@ class Digits:
             self._known[path] = digits(text)
         return self._known[path]
 
+    def _in(self, text: str) -> frozenset[str]:
+        if text not in self._known:
+            self._known[text] = digits(text)
+        return self._known[text]
+
     def are_copied(self, path: Path, files: Iterable[Path], texts: Iterable[str]) -> bool:
         """Whether the numbers in *path* stand in *files* and *texts*; not if it has none."""
         there = frozenset[str]().union(
-            *(digits(text) for text in texts), *(self.of(file) for file in files if file != path)
+            *map(self._in, texts), *(self.of(file) for file in files if file != path)
         )
         here = self.of(path) if there else frozenset()
         return bool(here) and len(here & there) >= _SHARE * len(here)

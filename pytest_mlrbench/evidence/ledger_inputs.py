@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pytest_mlrbench.evidence.ledger_agent import hands
 from pytest_mlrbench.evidence.ledger_programs import is_code, is_setting, is_shell
 from pytest_mlrbench.evidence.ledger_view import Call, LedgerView, Process, Read
 from pytest_mlrbench.sandbox.container_options import GATE_PORT
@@ -23,7 +22,7 @@ _LOOPBACK = ("127.", "[::1]", "::1", "localhost", "0.0.0.0")
 _CLOCKS = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Work:
     """One command of the agent's with all that it started.
 
@@ -63,11 +62,6 @@ class Works:
     _number: dict[int, int] = field(default_factory=dict)
 
     @cached_property
-    def hands(self) -> frozenset[int]:
-        """The processes in which the agent itself writes."""
-        return hands(self.view)
-
-    @cached_property
     def all(self) -> tuple[Work, ...]:
         """Every command, in the order of their beginning."""
         groups = self._groups()
@@ -98,7 +92,7 @@ class Works:
         #: Of each script, its last group, and the number of the event at which that had ended.
         last: dict[int, tuple[list[Process], float]] = {}
         for top in tops:
-            group = [it for it in self.view.below(top.key) if it.key not in self.hands]
+            group = [it for it in self.view.below(top.key) if it.key not in self.view.hands]
             script = self.view.parent(top)
             if script is None or not self._is_script(script):
                 groups.append(group)
@@ -114,10 +108,10 @@ class Works:
         return groups
 
     def _is_top(self, process: Process) -> bool:
-        if process.key in self.hands or self._is_script(process):
+        if process.key in self.view.hands or self._is_script(process):
             return False
         parent = self.view.parent(process)
-        return parent is None or parent.key in self.hands or self._is_script(parent)
+        return parent is None or parent.key in self.view.hands or self._is_script(parent)
 
     def _is_script(self, process: Process) -> bool:
         """Whether it is a shell that was started as the agent."""
@@ -142,7 +136,7 @@ class Works:
         )
 
     def _is_typed(self, read: Read) -> bool:
-        return any(key in self.hands for key in read.writers)
+        return any(key in self.view.hands for key in read.writers)
 
     def _inputs(self, process: Process) -> Iterator[str]:
         if process.is_partial:
@@ -166,7 +160,7 @@ class Works:
         return not is_code(read.path) and any(
             ok is not False and not where.startswith(("unix:", *_LOOPBACK))
             for key in read.writers
-            if key in self.hands
+            if key in self.view.hands
             for where, ok in self.view.processes[key].connections
         )
 

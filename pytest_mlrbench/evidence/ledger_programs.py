@@ -20,10 +20,11 @@ _INTERPRETERS = re.compile(r"(?:python|pypy|node|nodejs|ruby|perl|php|lua|julia|
 #: Files that programs are made of, and their paperwork: no data, whatever numbers stand in them.
 _CODE = re.compile(
     r"\.(?:pyc?|pyi|pyx|ipynb|sh|bash|js|mjs|cjs|ts|r|jl|pl|rb|lua|java|go|rs|c|cc|cpp|cu|h|hpp|so"
-    r"|toml|cfg|ini|lock|md|rst|tex|bib|sty|cls|html|css|gitignore)(?:\.[\d.]+)?$"
+    r"|toml|cfg|ini|lock|css|gitignore)(?:\.[\d.]+)?$"
     r"|(?:^|/)(?:Makefile|Dockerfile|requirements[\w.-]*\.txt|\.git/.+|\.[^/]*rc)$",
     re.IGNORECASE,
 )
+_DOCUMENT = re.compile(r"\.(?:md|rst|tex|bib|sty|cls|html)$", re.IGNORECASE)
 #: What packages bring for themselves: looks, letters, certificates, time zones, forms, kernels.
 _SETTINGS = re.compile(
     r"\.(?:ttf|otf|afm|pfb|woff2?|mplstyle|pem|crt|typed|ya?ml|xml|xsd|svg|mo|po|pot|tmpl|jinja2?"
@@ -61,13 +62,18 @@ def is_interpreter(program: Program | None) -> bool:
 
 
 def is_code(path: str) -> bool:
-    """Whether a file is a program or a document, by its name."""
+    """Whether a file is a program or part of one, by its name."""
     return _CODE.search(path) is not None
+
+
+def is_document(path: str) -> bool:
+    """Whether a file is a report, or another text to be read, by its name."""
+    return _DOCUMENT.search(path) is not None
 
 
 def is_setting(path: str) -> bool:
     """Whether a file of a package is there for the package itself, not for who uses it."""
-    return _SETTINGS.search(path) is not None or is_code(path)
+    return _SETTINGS.search(path) is not None or is_code(path) or is_document(path)
 
 
 def _is(names: re.Pattern[str], program: Program | None) -> bool:

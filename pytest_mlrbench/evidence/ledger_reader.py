@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pytest_mlrbench.evidence.ledger_agent import hands
+from pytest_mlrbench.evidence.ledger_unclear import Unclear
 from pytest_mlrbench.evidence.ledger_view import Call, LedgerView, Made, Process, Program, Read
 from pytest_mlrbench.evidence.ledger_writers import WRITERS, Writers
 
@@ -31,6 +33,7 @@ class Reader:
         self._base = self._top = 0
         self._reads = 0
         self._writers = Writers()
+        self._unclear = Unclear()
         self._is_open = False
         self._is_cut = False
         self._inputs = 0
@@ -51,6 +54,8 @@ class Reader:
         if not view.commands:
             self._doubt("nothing was recorded")
         view.is_whole = bool(view.commands) and not (broken or self._is_open or self._is_cut)
+        view.hands = hands(view)
+        self._unclear.finish(view)
         view.unchanged = max(self._inputs, 0)
         view.calls.sort(key=lambda call: call.time)
         return view
@@ -79,12 +84,9 @@ class Reader:
         self._is_cut = True
 
     def unclear(self, event: Event) -> None:
-        """A call whose file cannot be told: of its process, what it made is not known."""
-        if process := self._process(event):
-            process.is_partial = True
-        else:
-            self._is_cut = True
-        self._doubt("there were calls of which cannot be told what they changed")
+        """A call whose file cannot be told."""
+        process, call, why = self._process(event), str(event["call"]), str(event["why"])
+        self._unclear.take(process, call, why, self.number, self._writers)
 
     def end(self, event: Event) -> None:
         """The end of a command, with what was not seen of it."""
@@ -93,8 +95,7 @@ class Reader:
             self._doubt("not all of a command was recorded")
             self._is_cut = True
         for path in event["unrecorded"][:FILES]:
-            self._doubt("there are files of which the last writer is not known for certain")
-            self.view.made[str(path)] = Made(None, (), "", is_sure=False)
+            self._unclear.unrecorded(str(path))
 
     # Processes
 

@@ -135,6 +135,8 @@ class LedgerView:
     made: dict[str, Made] = field(default_factory=dict)
     #: What passed the gate, in the order of time.
     calls: list[Call] = field(default_factory=list)
+    #: Keys of the processes in which the agent itself writes.
+    hands: frozenset[int] = frozenset()
     #: Why it cannot be relied on, or not in all; empty where it can.
     doubts: list[str] = field(default_factory=list)
     #: How many files were there before, and lie there as they were.

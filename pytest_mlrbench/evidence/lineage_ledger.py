@@ -16,15 +16,18 @@ from typing import Literal
 
 from pytest_mlrbench.evidence.base import Origin
 from pytest_mlrbench.evidence.copied import Digits, read_start
-from pytest_mlrbench.evidence.ledger_inputs import Works
+from pytest_mlrbench.evidence.ledger_inputs import Work, Works
 from pytest_mlrbench.evidence.ledger_programs import is_keeping, is_passing, is_shell
 from pytest_mlrbench.evidence.ledger_view import ROOT, LedgerView, Process
 
 #: Typed files and command lines that are looked at for one file, and files that are passed on.
 _SOURCES = 100
+#: Files that a shell reads, of which one may be its script.
+_SCRIPTS = 20
 #: Copies of copies that are followed.
 _STEPS = 20
 #: From the worst to the best: what several sources come to is the first of them.
+_CIRCLE = Origin("unknown", "it was passed on in a circle")
 _WORST: tuple[Literal["typed", "failed", "unknown", "command", "given"], ...] = (
     "typed",
     "failed",
@@ -58,6 +61,7 @@ class Lineage:
         self.works = Works(view)
         self._digits = Digits()
         self._known: dict[tuple[int, str], Origin] = {}
+        self._before: dict[int, Typed] = {}
 
     def origin(self, name: str) -> Origin:
         """Who wrote a file of the submission last."""
@@ -85,14 +89,20 @@ class Lineage:
         """
         made = self.view.made.get(name)
         writers = made.writers if made else ()
-        files = {name} if any(key in self.works.hands for key in writers) else set()
+        files = {name} if any(key in self.view.hands for key in writers) else set()
         words: dict[str, None] = {}
-        for key in writers:
-            if work := self.works.of(key):
-                words.update(dict.fromkeys(self._words(self.view.processes[key])))
-                typed = (each.typed for each in self.works.lineage(work))
-                files |= {path.removeprefix(ROOT) for paths in typed for path in paths}
+        works = dict.fromkeys(self.works.of(key) for key in writers)
+        for found in [self._typed_before(work) for work in works if work is not None]:
+            files |= found.files
+            words.update(dict.fromkeys(found.words))
         return Typed(frozenset(files), tuple(words)[:_SOURCES])
+
+    def _typed_before(self, work: Work) -> Typed:
+        if work.number not in self._before:
+            paths = [path for each in self.works.lineage(work) for path in each.typed]
+            files = frozenset(path.removeprefix(ROOT) for path in paths)
+            self._before[work.number] = Typed(files, tuple(dict.fromkeys(self._words(work))))
+        return self._before[work.number]
 
     @cached_property
     def _without_event(self) -> int:
@@ -105,16 +115,17 @@ class Lineage:
         files = [self.files[it] for it in sorted(typed.files - {name}) if it in self.files]
         return self._digits.are_copied(self.files[name], files[:_SOURCES], typed.words)
 
-    def _words(self, process: Process) -> Iterator[str]:
-        """The command lines by which a process came about, and the scripts of their shells."""
-        at: Process | None = process
-        while at is not None and at.key not in self.works.hands:
-            for program in at.programs:
-                yield " ".join(program.argv)
-            if any(is_shell(program) for program in at.programs):
-                scripts = (self.files.get(it.path.removeprefix(ROOT)) for it in at.reads[:20])
-                yield from (read_start(script) for script in scripts if script is not None)
-            at = self.view.parent(at)
+    def _words(self, work: Work) -> Iterator[str]:
+        """The command lines of a command, and the scripts of its shells, which come first."""
+        processes = sorted(work.processes, key=lambda it: not _has_shell(it))
+        # Above it there is the agent, or a script that was started as the agent.
+        script = self.view.parent(work.processes[0])
+        above = [script] if script is not None and script.key not in self.view.hands else []
+        for process in (above + processes)[:_SOURCES]:
+            yield from (" ".join(program.argv) for program in process.programs)
+            if _has_shell(process):
+                names = (read.path.removeprefix(ROOT) for read in process.reads[:_SCRIPTS])
+                yield from (read_start(self.files[name]) for name in names if name in self.files)
 
     # Writers
 
@@ -124,7 +135,7 @@ class Lineage:
         if not left or left[-1] not in self.view.processes or steps > _STEPS:
             return Origin("unknown", "its writer is not known")
         origin = self._by(self.view.processes[left[-1]], path, steps)
-        if origin.kind != "command" or not any(key in self.works.hands for key in left):
+        if origin.kind != "command" or not any(key in self.view.hands for key in left):
             return origin
         # It was typed, and a program has opened it since: to add to it, or to write it anew.
         work = self.works.of(left[-1])
@@ -135,13 +146,13 @@ class Lineage:
         """What a process that wrote to *path* stands for."""
         where = process.key, path
         if where not in self._known:
-            self._known[where] = Origin("unknown", "it was passed on in a circle")
+            self._known[where] = _CIRCLE
             self._known[where] = self._found(process, path, steps)
         return self._known[where]
 
     def _found(self, process: Process, path: str, steps: int) -> Origin:
         program, line = self.view.program(process.key), self.view.command_line(process.key)
-        if process.key in self.works.hands:
+        if process.key in self.view.hands:
             return Origin("typed", line)
         if is_shell(program):
             found = self._of_shell(process, path, steps)
@@ -150,7 +161,8 @@ class Lineage:
         else:
             return Origin("command" if process.code == 0 else "failed", line)
         # What comes from nowhere stands on the command line: echo, printf, a here-document.
-        worst = min((_WORST.index(each.kind) for each in found), default=0)
+        kinds = [_WORST.index(each.kind) for each in found if each is not _CIRCLE]
+        worst = min(kinds, default=0)
         return Origin(_WORST[worst], line)
 
     def _of_shell(self, shell: Process, path: str, steps: int) -> list[Origin]:
@@ -178,6 +190,7 @@ class Lineage:
                 found += self._best(below, path, steps + 1)
             else:
                 found.append(self._by(process, path, steps + 1))
+        found = [each for each in found if each is not _CIRCLE]
         found.sort(key=lambda it: (it.kind == "command", _WORST.index(it.kind)))
         return found[-1:]
 
@@ -206,6 +219,10 @@ def origins(view: LedgerView, files: Mapping[str, Path]) -> dict[str, Origin]:
     """Path → who wrote it last, for each of the *files* of a submission."""
     lineage = Lineage(view, files)
     return {name: lineage.origin(name) for name in files}
+
+
+def _has_shell(process: Process) -> bool:
+    return any(is_shell(program) for program in process.programs)
 
 
 def _digest(path: Path) -> str | None:
