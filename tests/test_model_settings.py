@@ -168,3 +168,15 @@ def test_a_line_that_nobody_reads_leaves_no_secret_in_the_run(repo: Repository) 
     files = [path for path in repo.runs[-1].path.rglob("*") if path.is_file()]
     assert any("header.Authorization=…" in path.read_text("utf-8") for path in files)
     assert not any(b"s3cret" in path.read_bytes() for path in files)
+
+
+@pytest.mark.parametrize("option", ["--mlr-judge=openai:{}", "--mlr-agent=scaffold:openai/{}"])
+def test_settings_behind_the_name_of_a_model_are_not_repeated(
+    repo: Repository, option: str
+) -> None:
+    """They belong into a line of --mlr-model."""
+    word = option.format("gpt-5 header.Authorization=Bearer s3cret")
+    result = repo.run("--mlr-stage=idea", word)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: model openai:gpt-5 … is not usable: *"])
+    result.stderr.no_fnmatch_line("*s3cret*")

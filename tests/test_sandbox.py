@@ -149,6 +149,7 @@ def test_to_clean_up_there_is_no_other_place(capsys: pytest.CaptureFixture[str])
 def test_a_run_goes_on_in_no_other_place(repo: Repository) -> None:
     """There, all its cases would be run again."""
     repo.lay({"agent.sh": "exit 1"})
+    repo.run(EXPERIMENT, CMD, "--mlr-limit=1", "--mlr-sandbox=local")
     result = repo.run(EXPERIMENT, CMD, "--mlr-limit=1", "--mlr-resume")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     said = "\n".join(result.errlines)

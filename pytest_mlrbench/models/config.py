@@ -155,7 +155,9 @@ class ModelConfig(Parameters):
         except ValidationError as error:
             fault = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, fault["loc"])) or "settings"
-            name = f"{settings.get('provider')}:{settings.get('model')}"
+            # Behind a space may stand what belongs into a line of settings: a header, say.
+            name, *more = f"{settings.get('provider')}:{settings.get('model')}".split()
+            name += " …" * bool(more)
             raise InputError(f"model {name} is not usable: {place}: {fault['msg']}.") from None
 
 

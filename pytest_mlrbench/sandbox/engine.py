@@ -35,9 +35,9 @@ def connect(otherwise: str = "") -> DockerClient:
         ) from None
     address = os.environ.get("DOCKER_HOST", "")
     if address and not address.startswith(("unix://", "/")):
-        raise InputError(
-            f"DOCKER_HOST={address} is not on this machine, and containers work on its folders:"
-            " run this there, or name a unix:// socket."
+        raise InputError(  # without the address, as there may be a password in it
+            "DOCKER_HOST names no socket of this machine, and containers work on its folders: name"
+            " a unix:// socket, or run this where the engine is."
         )
     path = address.removeprefix("unix://") or _usual_socket()
     try:
