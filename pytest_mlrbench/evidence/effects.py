@@ -153,6 +153,7 @@ class _Reader:
         elif name in _FILTERS or not words or "json.tool" in words:
             self._filtered(step, name, words, before)
         elif name == "tee":
+            step.appends |= set(words[1:]) if "-a" in words or "--append" in words else set()
             self._put(step, [*(w for w in words[1:] if w[:1] != "-"), *step.writes], before)
         elif name in ("cp", "mv", "rsync", "ln", "install"):
             paths = [join(self.cwd, word) for word in words[1:] if word[:1] != "-"]
@@ -232,6 +233,14 @@ class _Reader:
 
 
 def _printed(words: Sequence[str]) -> str:
-    """Return what ``echo`` or ``printf`` prints, roughly: escapes are no numbers."""
+    """Return what ``echo`` or ``printf`` prints, roughly."""
     given = [word for word in words[1:] if word not in ("-e", "-n", "-E", "-ne", "-en", "--")]
+    if words[0].endswith("printf") and given:
+        values = iter(given[1:])
+        filled = _FIELD.sub(lambda field: next(values, field[0]), given[0])
+        given = [filled, *values]
     return " ".join(given).replace("\\n", "\n").replace("\\t", "\t") + "\n"
+
+
+#: A place of ``printf``'s first word that another takes.
+_FIELD = re.compile(r"%[-+ #0]{0,3}\d{0,4}(?:\.\d{0,4})?[a-zA-Z]")

@@ -94,6 +94,7 @@ def _settled(path: str, marks: Marks, texts: Mapping[str, str]) -> Mark:
         if mark.kind != "typed" and is_same and text.strip():
             return typed
         is_changed = mark.kind == "typed" and mark.text is not None and not is_same
+        is_changed = is_changed and not comes_from(text, typed.text, least=1)
         if is_changed and likely and likely.kind == "command" and likely.number > mark.number:
             return likely  # who came later and works in that folder changed it
     return _inherited(text, mark, texts) or mark
@@ -113,13 +114,13 @@ def _inherited(text: str, mark: Mark, texts: Mapping[str, str], depth: int = 0) 
     """
     if mark.kind != "command" or depth > _DEEPEST:
         return None
-    if mark.code is not None and _comes_from(text, mark.code, least=1):
+    if mark.code is not None and comes_from(text, mark.code, least=1):
         return Mark("typed", mark.number, f"literals in {mark.by}", mark.code, mark.code)
     for path, source in mark.read.items():
         if not path.endswith(DATA) or source.number >= mark.number:
             continue
         content = source.text if source.kind == "typed" else texts.get(path)
-        if content is None or not _comes_from(text, content, least=3):
+        if content is None or not comes_from(text, content, least=3):
             continue
         if source.kind == "typed":
             return Mark("typed", mark.number, f"{path}, typed, through {mark.by}", content)
@@ -128,7 +129,7 @@ def _inherited(text: str, mark: Mark, texts: Mapping[str, str], depth: int = 0) 
     return None
 
 
-def _comes_from(text: str, source: str, least: int) -> bool:
+def comes_from(text: str, source: str, least: int) -> bool:
     """Tell whether most of the precise numbers of *text* stand in *source* already."""
     found, count = shared(text, [values(source)])
     return len(found) >= least and 2 * len(found) > count

@@ -128,11 +128,13 @@ def _home(paths: Iterable[str], files: Collection[str]) -> str | None:
     votes: Counter[str] = Counter()
     for path in paths:
         parts = posixpath.normpath(path).split("/")
-        # A file in a folder tells more than one whose name is enough to be found anywhere.
         for start in range(max(0, len(parts) - 12), len(parts)):
-            rest = "/".join(parts[start:])
+            rest, folder = "/".join(parts[start:]), "/".join(parts[start:-1])
             if rest in names or rest in folders:
-                votes["/".join(parts[:start])] += 1 + 2 * (len(parts) - start > 1)
+                # A file in a folder tells more than one whose name may be found anywhere.
+                votes["/".join(parts[:start])] += 2 + 4 * (len(parts) - start > 1)
+            elif folder in folders:
+                votes["/".join(parts[:start])] += 1
     absolute = {home: count for home, count in votes.items() if home.startswith("/")}
     votes = Counter(absolute) or votes
     best = max(votes.values(), default=0)

@@ -39,7 +39,7 @@ class Step:
 _BLANK = re.compile(r"(?:[ \t\r]|\\\n)+")
 _REDIRECT = re.compile(r"(?P<fd>\d|&)?(?P<sign><<<|<<-?|>>|>\||>&|<&|&>>|&>|<>|<|>)")
 _OPERATOR = re.compile(r"&&|\|\||\|&|;;|[;&|()\n]")
-_PLAIN = re.compile(r"[^\s\"'\\;&|<>()`$]+")
+_PLAIN = re.compile(r"[^ \t\r\n\"'\\;&|<>()`$]+")
 _SINGLE = re.compile(r"'([^']*)(?:'|\Z)")
 _IN_DOUBLE = re.compile(r"[^\"\\`$]+")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+)|\{[^}\n]{0,200}\}|[@#?$!*-])")

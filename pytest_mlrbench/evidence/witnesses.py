@@ -11,7 +11,7 @@ from pathlib import Path
 from pytest_mlrbench.evidence.base import Action, Command
 from pytest_mlrbench.evidence.digits import Values, values
 from pytest_mlrbench.evidence.effects import Ran
-from pytest_mlrbench.evidence.lineage_transcript import DATA, Lineage, trace
+from pytest_mlrbench.evidence.lineage_transcript import DATA, Lineage, comes_from, trace
 from pytest_mlrbench.evidence.marks import Mark
 from pytest_mlrbench.evidence.outputs import names
 from pytest_mlrbench.evidence.story import Event, Story, tell
@@ -24,18 +24,37 @@ _CUT = re.compile(r"\[\.\.\. (?:\d+ characters left out|what the log leaves out)
 def printed(
     actions: Sequence[Action], files: Mapping[str, Path], story: Story | None = None
 ) -> list[str]:
-    """Return what commands printed, without those that showed what the agent had typed.
+    """Return what commands printed, without what the agent had typed before.
 
     :param files: path below the submission → file.
     :param story: what the actions did, if that has been told already.
     """
-    shown = trace(story or tell(actions, files), files).shown
+    story = story or tell(actions, files)
+    lineage = trace(story, files)
+    repeats: dict[int, set[str]] = {}
+    for event in story.events:
+        if isinstance(event.effect, Ran):
+            repeats.setdefault(event.number, set()).update(_repeated(event, lineage))
     return [
         action.output
         for number, action in enumerate(actions, 1)
         if isinstance(action, Command) and action.output
-        if all(mark.kind != "typed" for mark in shown.get(number, ()))
+        if not _is_typed(action.output, number, repeats.get(number, set()), lineage)
     ]
+
+
+def _is_typed(output: str, number: int, repeats: set[str], lineage: Lineage) -> bool:
+    """Tell whether an output shows a typed file, or is a program's that only hands one on."""
+    shown = lineage.shown.get(number, ())
+    if any(mark.kind == "typed" for mark in shown):
+        return True
+    for path in repeats.union(*(_behind(mark, lineage) for mark in shown)):
+        mark = lineage.typed.get(path) or lineage.marks.get(path)
+        if mark is None or mark.kind != "typed" or mark.text is None:
+            continue
+        if comes_from(output, mark.text, least=3):
+            return True
+    return False
 
 
 def is_cut(story: Story) -> bool:
@@ -80,9 +99,11 @@ def witnesses_of(story: Story, lineage: Lineage, files: Mapping[str, Path]) -> I
 def _repeated(event: Event, lineage: Lineage) -> set[str]:
     """Return the typed files that a program names: what it prints may be theirs."""
     repeated: set[str] = set()
+    typed = {path for path, mark in lineage.marks.items() if mark.kind == "typed"}
+    typed |= set(lineage.typed)
     for text in event.texts.values():
         told = names(text)
-        repeated |= {path for path in lineage.typed if told.mentions(posixpath.basename(path))}
+        repeated |= {path for path in typed if told.mentions(posixpath.basename(path))}
     if isinstance(event.effect, Ran) and event.effect.code is not None:
         repeated |= _written_by(event.effect.code, lineage)
     return repeated
