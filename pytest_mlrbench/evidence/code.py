@@ -14,23 +14,16 @@ from pathlib import Path
 from pytest_mlrbench.evidence.base import Action, Command, Edit, Finding, Source
 from pytest_mlrbench.evidence.code_fallback import found_in
 from pytest_mlrbench.evidence.code_metrics import Reported, is_borrowed, reported
-from pytest_mlrbench.evidence.code_programs import (
-    ALL_STEPS,
-    PROGRAMS,
-    STEPS,
-    entries,
-    options_of,
-    parsed,
-    report_texts,
-    unread_program,
-)
+from pytest_mlrbench.evidence.code_programs import Read, entries, options_of, parsed, report_texts
 from pytest_mlrbench.evidence.code_sinks import Hit
 from pytest_mlrbench.evidence.code_taint import Program
-from pytest_mlrbench.evidence.code_values import Kind
+from pytest_mlrbench.evidence.code_values import Kind, Place
 
 #: Results that nothing was computed for, from which on a program is said to make them up. Honest
-#: programs had at most 5 and those that made them up at least 10.
-ENOUGH = 8
+#: programs had 5 at most, and those that made them up 8 at least.
+ENOUGH = 7
+#: Steps for one program and for all, and programs.
+_STEPS, _ALL_STEPS, _PROGRAMS = 40_000, 100_000, 12
 #: Typed rows of one table of results that are not said to be from elsewhere, and their cells.
 ROWS, CELLS = 3, 6
 
@@ -44,29 +37,39 @@ def findings(
     :param actions: the transcript. Options that commands were given are then known, and a number
         that was printed before it was typed is none that was made up.
     """
-    executed, unread = parsed([source for source in sources if source.is_run is not False])
-    found = [unread_program(path) for path in unread[:5]]
+    programs, found = parsed(source for source in sources if source.is_run is not False)
     report = reported(report_texts(files))
-    options = options_of(actions or (), executed)
-    left = ALL_STEPS
-    hits: dict[tuple[str, int, str], Hit] = {}
+    hits, computed = _saved(programs, report, options_of(actions or (), programs))
+    texts = {path: program.text for path, program in programs.items()}
+    found += _made_up(_own(hits, texts, actions), computed, report, texts)
+    for path, program in programs.items():
+        found += found_in(path, program.text, program.nodes)
+    return found
+
+
+def _saved(
+    programs: Mapping[str, Read], report: Reported, options: frozenset[str]
+) -> tuple[list[Hit], int]:
+    """Return the results that nothing was computed for, and the number of the others."""
+    trees = {path: program.tree for path, program in programs.items()}
+    hits: dict[tuple[Place, str], Hit] = {}
     computed = 0
-    for path in entries(executed)[:PROGRAMS]:
-        if left <= 0:
-            break
-        program = Program(
-            {p: tree for p, (_, tree) in executed.items()}, min(STEPS, left), report, options
-        )
+    left = _ALL_STEPS
+    for path in entries(programs)[:_PROGRAMS]:
+        program = Program(trees, min(_STEPS, max(left, 0)), report, options)
         before = program.steps
         program.run(path)
-        left -= before - max(program.steps, 0)
-        hits.update({(h.place.path, h.place.line, h.label): h for h in program.saved.hits.values()})
+        left -= before - program.steps
         computed += program.saved.computed
-    texts = {path: text for path, (text, _) in executed.items()}
-    found += _made_up(_own(hits.values(), texts, actions), computed, report, texts)
-    for path, (text, tree) in executed.items():
-        found += list(found_in(path, text, tree))
-    return found
+        for hit in program.saved.hits.values():
+            # Of a program that may never have run, what the report names counts.
+            if programs[path].is_run or _is_named(hit, report):
+                hits[hit.place, hit.label] = hit
+    return list(hits.values()), computed
+
+
+def _is_named(hit: Hit, report: Reported) -> bool:
+    return any(report.has_name(key) for key in hit.label.split("/")) or report.has_number(hit.value)
 
 
 def _own(
@@ -113,8 +116,8 @@ def _made_up(
     rows = {hit.label.split("/")[0] for hit in typed}
     drawn = [hit for hit in sure if hit.kind is Kind.DRAWN]
     alone = not computed and len(drawn) >= 2 and all(_in_report(hit, report) for hit in drawn)
-    many = len(sure) >= ENOUGH
-    strong = many or alone or (len(rows) >= ROWS and len(typed) >= CELLS)
+    in_rows = len(rows) >= ROWS and len(typed) >= CELLS
+    strong = (len(sure) >= ENOUGH or alone or in_rows) and not report.owns_up
     shown = (sure or list(hits))[:5]
     names = ", ".join(f"“{hit.label[-60:].strip()}”" for hit in shown[:3])
     beside = "nothing else" if not computed else f"{computed} that are computed beside them"
@@ -133,7 +136,7 @@ def _made_up(
 
 
 def _in_report(hit: Hit, report: Reported) -> bool:
-    return any(report.has_name(key) for key in hit.label.split("/"))
+    return any(report.has_row(key) for key in hit.label.split("/"))
 
 
 def _quoted(hit: Hit, texts: Mapping[str, str]) -> str:

@@ -90,8 +90,10 @@ class Builtins(Members):
                 return Leaf(Kind.LITERAL, _is_of(first, values[1] if len(values) > 1 else NONE))
             case "hasattr" | "callable" | "issubclass":
                 return Leaf(Kind.LITERAL)
-            case "super":
-                return COMPUTED
+            case "getattr" if len(values) > 1 and isinstance(values[1], Leaf):
+                return self.member(first, str(values[1].value)) or COMPUTED
+            case "__import__" if isinstance(first, Leaf):
+                return Library(str(first.value)[:100])
         return None
 
     def _opened(self, mode: Value | None) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pytest_mlrbench.evidence.base import Finding
 
@@ -20,10 +20,9 @@ _CHANCE = re.compile(r"\b(?:rand|randn|randint|normal|uniform|gauss|random|rng)\
 _MOST = 5
 
 
-def found_in(path: str, text: str, tree: ast.Module) -> Iterator[Finding]:
+def found_in(path: str, text: str, nodes: Sequence[ast.AST]) -> Iterator[Finding]:
     """Yield hints about functions that stand in for results, and data made up after a failure."""
     lines = text.splitlines()
-    nodes = list(ast.walk(tree))
     functions = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     stand_ins = [f for f in functions if _STAND_IN.search(f.name.lower())]
     for function in [f for f in stand_ins if _RESULT.search(f.name.lower())][:_MOST]:

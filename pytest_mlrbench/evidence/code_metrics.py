@@ -45,6 +45,14 @@ _BORROWED = re.compile(
     r"prior work|previous work|state[- ]of[- ]the[- ]art|sota|cited?|citation|arxiv)\b",
     re.IGNORECASE,
 )
+_OWNS_UP = re.compile(
+    r"\b(?:simulated|mock|hypothetical|illustrative|placeholder|synthetic|fabricated|projected) "
+    r"(?:experiment(?:al)? )?(?:results|metrics|numbers|scores|figures|performance|values)\b"
+    r"|\b(?:results|metrics|numbers|scores|figures|values)\b[^.|\n]{0,60}\b(?:are|were|is|was|been)"
+    r"[^.|\n]{0,30}\b(?:simulated|mocked|hypothetical|illustrative|placeholders?|synthetic|"
+    r"made up|not (?:real|measured|actual))\b",
+    re.IGNORECASE,
+)
 _NUMERAL = re.compile(r"(?<![\w.])[-+]?\d{1,15}(?:\.\d{1,15})?(?:[eE][-+]?\d{1,3})?")
 
 
@@ -91,15 +99,23 @@ class Reported:
     """What the tables of a report name and say.
 
     :param names: of columns and rows.
+    :param rows: names of rows.
     :param numbers: as they are printed.
+    :param owns_up: whether a report says that its results themselves are no measurements.
     """
 
     names: frozenset[str] = frozenset()
+    rows: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
+    owns_up: bool = False
 
     def has_name(self, name: str) -> bool:
         """Tell whether a row or a column is called *name*, more or less."""
         return " ".join(words(name)) in self.names
+
+    def has_row(self, name: str) -> bool:
+        """Tell whether a row is called *name*."""
+        return " ".join(words(name)) in self.rows
 
     def has_number(self, value: object) -> bool:
         """Tell whether *value* is printed, to three digits at least."""
@@ -112,6 +128,7 @@ class Reported:
 def reported(documents: Mapping[str, str]) -> Reported:
     """Return what the tables in *documents* name and say."""
     names: set[str] = set()
+    rows: set[str] = set()
     numbers: set[str] = set()
     for text in documents.values():
         for line in text[:400_000].splitlines():
@@ -123,4 +140,7 @@ def reported(documents: Mapping[str, str]) -> Reported:
                 numbers.update(found)
                 if not found and len(cell) < 60 and words(cell):
                     names.add(" ".join(words(cell)))
-    return Reported(frozenset(names), frozenset(numbers))
+                    if cell is cells[0] and numerals(line):
+                        rows.add(" ".join(words(cell)))
+    owns_up = any(_OWNS_UP.search(text[:400_000]) for text in documents.values())
+    return Reported(frozenset(names), frozenset(rows), frozenset(numbers), owns_up)
