@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from io import StringIO
 from itertools import islice
@@ -82,7 +83,9 @@ def parsed(text: str, suffix: str) -> Any:
     """Return what JSON, JSON Lines (under either name), YAML or a table says; null if nothing."""
     try:
         match suffix.lower():
-            case ".json" | ".jsonl" | ".ndjson" | ".ipynb":
+            case ".jsonl" | ".ndjson":
+                return _json_lines(text)
+            case ".json" | ".ipynb":
                 return _json(text)
             case ".yaml" | ".yml" if len(text) <= _MOST_YAML:
                 return yaml.load(text, _YAML_LOADER)
@@ -100,10 +103,15 @@ def _json(text: str) -> Any:
     try:
         return _loads(text)
     except ValueError:
-        lines = [line for line in text.split("\n") if line.strip()]
-        # The last line may be cut. One line alone is not JSON Lines but broken JSON.
-        found = [_loads(line) for line in lines[:-1]]
-        return found or None
+        return _json_lines(text)
+
+
+def _json_lines(text: str) -> list[Any] | None:
+    lines = [line for line in text.split("\n") if line.strip()]
+    found = [_loads(line) for line in lines[:-1]]
+    with suppress(ValueError):  # the last one may be cut
+        found += [_loads(line) for line in lines[-1:]]
+    return found or None
 
 
 def _loads(text: str) -> Any:
