@@ -14,10 +14,12 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d{1,15}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?(
 
 
 class Values:
-    """All numbers of a text."""
+    """All numbers of some texts."""
 
-    def __init__(self, text: str) -> None:
-        self._sorted = sorted({abs(float(n)) for n in _NUMBER.findall(text[:_LONGEST])})
+    def __init__(self, *texts: str) -> None:
+        self._sorted = sorted(
+            {abs(float(n)) for text in texts for n in _NUMBER.findall(text[:_LONGEST])}
+        )
 
     def has(self, value: float, slack: float) -> bool:
         """Tell whether a number is here that *value* may be a rounded copy of."""

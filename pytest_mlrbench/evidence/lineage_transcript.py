@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from pytest_mlrbench.evidence.base import Action, Origin
@@ -43,6 +44,28 @@ class Lineage:
     texts: Mapping[str, str]
     shown: Mapping[int, Sequence[Mark]]
 
+    @cached_property
+    def typed_names(self) -> Mapping[str, Sequence[str]]:
+        """Name without folders → the files of that name that the agent typed."""
+        found: dict[str, list[str]] = {}
+        typed = {path for path, mark in self.marks.items() if mark.kind == "typed"}
+        for path in sorted(typed | set(self.typed)):
+            found.setdefault(posixpath.basename(path), []).append(path)
+        return found
+
+    @cached_property
+    def written_by(self) -> Mapping[str, Sequence[str]]:
+        """Program that stood in a command → the files that it wrote."""
+        found: dict[str, list[str]] = {}
+        for path, mark in self.marks.items():
+            if mark.code is not None:
+                found.setdefault(mark.code, []).append(path)
+        return found
+
+    def origins(self) -> dict[str, Origin]:
+        """Return who wrote each file last."""
+        return {path: Origin(mark.kind, mark.by[:_SHORT]) for path, mark in self.marks.items()}
+
 
 def origins(
     actions: Sequence[Action], files: Mapping[str, Path], story: Story | None = None
@@ -52,8 +75,7 @@ def origins(
     :param files: path below the submission → file.
     :param story: what the actions did, if that has been told already.
     """
-    found = trace(story or tell(actions, files), files)
-    return {path: Origin(mark.kind, mark.by[:_SHORT]) for path, mark in found.marks.items()}
+    return trace(story or tell(actions, files), files).origins()
 
 
 def trace(story: Story, files: Mapping[str, Path]) -> Lineage:
@@ -65,7 +87,11 @@ def trace(story: Story, files: Mapping[str, Path]) -> Lineage:
             shown.setdefault(event.number, []).extend(marks.of(event.effect.paths))
         marks.take(event)
     texts = _texts(files)
-    settled = {path: _settled(path, marks, texts) for path in files}
+    namesakes = _namesakes(marks)
+    settled = {
+        path: _settled(path, marks, namesakes.get(posixpath.basename(path)), texts)
+        for path in files
+    }
     return Lineage(settled, marks.typed, texts, shown)
 
 
@@ -79,11 +105,11 @@ def _texts(files: Mapping[str, Path]) -> dict[str, str]:
     return texts
 
 
-def _settled(path: str, marks: Marks, texts: Mapping[str, str]) -> Mark:
+def _settled(path: str, marks: Marks, namesake: Mark | None, texts: Mapping[str, str]) -> Mark:
     """Return who wrote a file, when all is known."""
     # That a program works in a folder does not make it the author of a document there.
     likely = marks.likely.get(path) if not path.endswith(_DOCUMENTS) else None
-    mark = marks.now.get(path) or _namesake(path, marks) or likely
+    mark = marks.now.get(path) or namesake or likely
     if mark is None:
         return Mark("unknown", 0, "")
     text, typed = texts.get(path), marks.typed.get(path)
@@ -100,11 +126,10 @@ def _settled(path: str, marks: Marks, texts: Mapping[str, str]) -> Mark:
     return _inherited(text, mark, texts) or mark
 
 
-def _namesake(path: str, marks: Marks) -> Mark | None:
-    """Return who wrote the file of the same name elsewhere: programs copy files too."""
-    name = posixpath.basename(path)
-    same = [mark for other, mark in marks.now.items() if posixpath.basename(other) == name]
-    return max(same, key=lambda mark: mark.number, default=None)
+def _namesakes(marks: Marks) -> dict[str, Mark]:
+    """Return name → who wrote the last file of that name: programs copy files too."""
+    latest = sorted(marks.now.items(), key=lambda entry: entry[1].number)
+    return {posixpath.basename(path): mark for path, mark in latest}
 
 
 def _inherited(text: str, mark: Mark, texts: Mapping[str, str], depth: int = 0) -> Mark | None:

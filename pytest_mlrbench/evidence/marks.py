@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import translate
+from functools import lru_cache
 from typing import Literal
 
 from pytest_mlrbench.evidence.base import Edit
@@ -44,7 +47,8 @@ class Marks:
     """
 
     def __init__(self, files: Collection[str]) -> None:
-        self._files = list(files)
+        #: Path → name of the folder that it is in.
+        self._files = {path: path.rpartition("/")[0].rpartition("/")[2] for path in files}
         self.now: dict[str, Mark] = {}
         #: The last text that the agent typed into each file, whatever became of it.
         self.typed: dict[str, Mark] = {}
@@ -52,7 +56,7 @@ class Marks:
         self.likely: dict[str, Mark] = {}
         #: Whether anything was run by now.
         self._has_run = False
-        self._fitting: dict[tuple[int, ...], tuple[Names, set[str]]] = {}
+        self._programs: dict[tuple[int, ...], _Program] = {}
 
     def take(self, event: Event) -> None:
         """Note what an event did."""
@@ -78,8 +82,8 @@ class Marks:
         found = [path for pattern in paths for path in matching(pattern, known)]
         return [self.now[path] for path in found if path in self.now]
 
-    def _known(self) -> list[str]:
-        return list(dict.fromkeys([*self._files, *self.now]))
+    def _known(self) -> dict[str, None]:
+        return dict.fromkeys([*self._files, *self.now])
 
     def _type(self, path: str, text: str | None, event: Event, by: str) -> None:
         mark = Mark("typed", event.number, by, text)
@@ -104,11 +108,14 @@ class Marks:
 
     def _copied(self, effect: Copied, event: Event) -> None:
         known = self._known()
+        folders = {path[:place] for path in known for place in _slashes(path)}
         for source in effect.sources:
-            for path in [*matching(source, known), *self._below(source, known)]:
+            for path in _within(source, known):
                 mark = self.now.get(path)
-                target = self._target(effect, source, path, known)
-                if mark is None or (event.ok is False and target in self.now):
+                if mark is None:
+                    continue
+                target = _target(effect, source, path, known, folders)
+                if event.ok is False and target in self.now:
                     continue
                 self.now[target] = replace(mark, number=event.number)
                 if mark.kind == "typed" and mark.text is not None:
@@ -116,38 +123,9 @@ class Marks:
                 if effect.is_move and event.ok is not False and path != target:
                     self.now.pop(path, None)
 
-    @staticmethod
-    def _below(folder: str, known: Iterable[str]) -> list[str]:
-        """Return what lies in a folder that is copied as a whole, by name or pattern."""
-        depth = folder.count("/") + 1
-        return [
-            path
-            for path in known
-            if path.count("/") >= depth
-            and matching(folder, ["/".join(path.split("/")[:depth])])[:1]
-            == ["/".join(path.split("/")[:depth])]
-        ]
-
-    def _target(self, effect: Copied, source: str, path: str, known: Collection[str]) -> str:
-        """Return where a copy of *path* went."""
-        depth = source.count("/") + 1
-        inner = path.split("/")[depth:]
-        name = path.split("/")[depth - 1]
-        choices = [posixpath.join(effect.target, *inner)] if inner else [effect.target]
-        choices.append(posixpath.join(effect.target, name, *inner))
-        there = [choice for choice in choices if choice in known]
-        if there:
-            return there[0]
-        is_folder = len(effect.sources) > 1 or "*" in source or effect.target == "."
-        is_folder |= any(other.startswith(effect.target + "/") for other in known)
-        return choices[1] if is_folder and not inner else choices[0]
-
     def _remove(self, pattern: str) -> None:
-        for path in list(self.now):
-            parts = path.split("/")
-            above = "/".join(parts[: pattern.count("/") + 1])
-            if above in matching(pattern, [above]):
-                del self.now[path]
+        for path in _within(pattern, dict(self.now)):
+            del self.now[path]
 
     def _showed(self, effect: Showed, event: Event) -> None:
         """Note what was there before anything was done."""
@@ -158,39 +136,85 @@ class Marks:
     def _ran(self, effect: Ran, event: Event) -> None:
         self._has_run = True
         kind = _KINDS[event.ok]
-        told, fitting = self._named(event)
+        program = self._program(event)
         by = " ".join(effect.words)
         read = {
             path: mark
             for path, mark in self.now.items()
-            if mark.kind in ("typed", "command") and told.mentions(posixpath.basename(path))
+            if mark.kind in ("typed", "command") and program.mentions(_name(path))
         }
         mark = Mark(kind, event.number, by, None, effect.code, read)
         known = self._known()
         written = {path for pattern in effect.writes for path in matching(pattern, known)}
-        written |= {path for path in known if posixpath.basename(path) in fitting}
+        written |= {path for path in known if program.writes(_name(path))}
         for path in written:
             before = self.now.get(path)
             if kind == "command" or before is None or before.kind in ("unknown", "failed"):
                 self.now[path] = mark
-        folders = told.words | {part for word in effect.words for part in word.split("/")}
-        for path in self._files:
+        folders = program.words | {part for word in effect.words for part in word.split("/")}
+        folders -= {"", ".", ".."}
+        for path, folder in self._files.items():
             before = self.likely.get(path)
-            is_there = posixpath.basename(posixpath.dirname(path)) in folders - {"", ".", ".."}
-            if is_there and (before is None or before.kind != "command" or kind == "command"):
+            if folder in folders and (
+                before is None or before.kind != "command" or kind == "command"
+            ):
                 self.likely[path] = mark
 
-    def _named(self, event: Event) -> tuple[Names, set[str]]:
-        """Return what the programs of a run name, and which of the names here they may write."""
+    def _program(self, event: Event) -> _Program:
+        """Return what the programs of a run name, all together."""
         texts = [text for path, text in event.texts.items() if not path.endswith(".sh")]
-        key = (len(self.now), *sorted(hash(text) for text in texts))
-        if key not in self._fitting:
-            told = [names(text) for text in texts]
-            every = Names(
-                frozenset().union(*(one.written for one in told)),
-                frozenset().union(*(one.read for one in told)),
-                frozenset().union(*(one.words for one in told)),
-            )
-            here = {posixpath.basename(path) for path in self._known()}
-            self._fitting[key] = every, {name for name in here if every.writes(name)}
-        return self._fitting[key]
+        key = tuple(sorted(hash(text) for text in texts))
+        if key not in self._programs:
+            self._programs[key] = _Program([names(text) for text in texts])
+        return self._programs[key]
+
+
+class _Program:
+    """What several texts name together, each name looked up once."""
+
+    def __init__(self, told: Sequence[Names]) -> None:
+        every = Names(
+            frozenset().union(*(one.written for one in told)),
+            frozenset().union(*(one.read for one in told)),
+            frozenset().union(*(one.words for one in told)),
+        )
+        self.words = every.words
+        self.writes = lru_cache(maxsize=None)(every.writes)
+        self.mentions = lru_cache(maxsize=None)(every.mentions)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _slashes(path: str) -> list[int]:
+    return [place for place, sign in enumerate(path) if sign == "/"]
+
+
+def _within(pattern: str, known: Iterable[str]) -> list[str]:
+    """Return the paths that *pattern* stands for, and what lies in folders that it stands for."""
+    depth = pattern.count("/") + 1
+    if not any(sign in pattern for sign in "*?["):
+        return [path for path in known if path == pattern or path.startswith(pattern + "/")]
+    fits = re.compile(translate(pattern)).match
+    tops = {path: "/".join(path.split("/")[:depth]) for path in known}
+    return [path for path, top in tops.items() if top.count("/") == depth - 1 and fits(top)]
+
+
+def _target(
+    effect: Copied, source: str, path: str, known: Container[str], folders: Container[str]
+) -> str:
+    """Return where a copy of *path*, which *source* stands for, went.
+
+    :param folders: that are known.
+    """
+    depth = source.count("/") + 1
+    inner = path.split("/")[depth:]
+    name = path.split("/")[depth - 1]
+    choices = [posixpath.join(effect.target, *inner), posixpath.join(effect.target, name, *inner)]
+    for choice in choices:
+        if choice in known:
+            return choice
+    is_folder = len(effect.sources) > 1 or "*" in source or effect.target == "."
+    is_folder = is_folder or effect.target in folders
+    return choices[1] if is_folder and not inner else choices[0]

@@ -7,13 +7,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 
 from pytest_mlrbench.evidence.parsed import nodes
 
-#: Characters of a program that are read.
-_LONGEST = 1_000_000
+#: Characters of a program that are read; its patterns that are looked for.
+_LONGEST, _PATTERNS = 1_000_000, 500
 
 _NAME = re.compile(r"[\w.*@%+=-]{0,120}\.[A-Za-z]\w{0,8}")
 _WORD = re.compile(r"[\w.*/-]{1,200}")
@@ -55,24 +55,28 @@ class Names:
 
     def writes(self, name: str) -> bool:
         """Tell whether a file of this name may be one that the program writes."""
+        if name in self.written or self._telling(self.written).match(name):
+            return True
         # ``f"{name}.png"`` says little, but more where the name stands elsewhere.
-        is_word = name.rpartition(".")[0] in self.words
-        return any(
-            _fits(name, pattern) or (is_word and fnmatchcase(name, pattern))
-            for pattern in self.written
+        return name.rpartition(".")[0] in self.words and any(
+            fnmatchcase(name, pattern) for pattern in self.written if "*" in pattern
         )
 
     def mentions(self, name: str) -> bool:
         """Tell whether the program names such a file at all."""
-        return any(_fits(name, pattern) for pattern in self.written | self.read)
+        every = self.written | self.read
+        return name in every or self._telling(every).match(name) is not None
 
-
-def _fits(name: str, pattern: str) -> bool:
-    if "*" not in pattern:
-        return name == pattern
-    # A pattern that says hardly anything fits everything.
-    is_telling = len(pattern.rpartition(".")[0].replace("*", "")) >= 3
-    return is_telling and fnmatchcase(name, pattern)
+    @staticmethod
+    @lru_cache(maxsize=512)
+    def _telling(patterns: frozenset[str]) -> re.Pattern[str]:
+        """Return what fits the patterns, without those that say hardly anything."""
+        telling = [
+            translate(pattern)
+            for pattern in sorted(patterns)
+            if "*" in pattern and len(pattern.rpartition(".")[0].replace("*", "")) >= 3
+        ]
+        return re.compile("|".join(telling[:_PATTERNS]) or r"(?!)")
 
 
 @lru_cache(maxsize=512)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_mlrbench.evidence.base import Action, Command
-from pytest_mlrbench.evidence.digits import Values, values
+from pytest_mlrbench.evidence.digits import Values
 from pytest_mlrbench.evidence.effects import Ran
 from pytest_mlrbench.evidence.lineage_transcript import DATA, Lineage, comes_from, trace
 from pytest_mlrbench.evidence.marks import Mark
@@ -22,15 +21,19 @@ _CUT = re.compile(r"\[\.\.\. (?:\d+ characters left out|what the log leaves out)
 
 
 def printed(
-    actions: Sequence[Action], files: Mapping[str, Path], story: Story | None = None
+    actions: Sequence[Action],
+    files: Mapping[str, Path],
+    story: Story | None = None,
+    lineage: Lineage | None = None,
 ) -> list[str]:
     """Return what commands printed, without what the agent had typed before.
 
     :param files: path below the submission → file.
     :param story: what the actions did, if that has been told already.
+    :param lineage: where the files come from, likewise.
     """
     story = story or tell(actions, files)
-    lineage = trace(story, files)
+    lineage = lineage or trace(story, files)
     repeats: dict[int, set[str]] = {}
     for event in story.events:
         if isinstance(event.effect, Ran):
@@ -66,17 +69,18 @@ def is_cut(story: Story) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A text that numbers may have come from without being typed.
+    """Texts that numbers may have come from without being typed.
 
-    :param repeats: files whose numbers it may only repeat.
+    :param repeats: files whose numbers they may only repeat.
     """
 
     text: Values
     repeats: frozenset[str]
 
 
-def witnesses_of(story: Story, lineage: Lineage, files: Mapping[str, Path]) -> Iterator[Witness]:
-    """Yield what programs printed and wrote, and files whose origin nobody knows."""
+def witnesses_of(story: Story, lineage: Lineage, files: Mapping[str, Path]) -> list[Witness]:
+    """Return what programs printed and wrote, and files whose origin nobody knows."""
+    texts: dict[frozenset[str], list[str]] = {}
     outputs: dict[int, tuple[str, set[str]]] = {}
     for event in story.events:
         told = outputs.setdefault(event.number, (event.output, set()))[1]
@@ -85,38 +89,38 @@ def witnesses_of(story: Story, lineage: Lineage, files: Mapping[str, Path]) -> I
     for number, (output, repeats) in outputs.items():
         shown = lineage.shown.get(number, ())
         if output and all(mark.kind != "typed" for mark in shown):
-            repeats = repeats.union(*(_behind(mark, lineage) for mark in shown))
-            yield Witness(values(output), frozenset(repeats))
+            behind = repeats.union(*(_behind(mark, lineage) for mark in shown))
+            texts.setdefault(frozenset(behind), []).append(output)
     for path, text in lineage.texts.items():
         mark = lineage.marks[path]
         if mark.kind == "typed" or not path.endswith(DATA):
             continue
         # The transcript itself repeats all that was typed.
-        if mark.kind != "unknown" or not is_transcript(files[path]):
-            yield Witness(values(text), frozenset(_behind(mark, lineage)))
+        if mark.kind != "unknown" or "/" in path or not is_transcript(files[path]):
+            texts.setdefault(frozenset(_behind(mark, lineage)), []).append(text)
+    return [Witness(Values(*together), repeats) for repeats, together in texts.items()]
 
 
 def _repeated(event: Event, lineage: Lineage) -> set[str]:
     """Return the typed files that a program names: what it prints may be theirs."""
     repeated: set[str] = set()
-    typed = {path for path, mark in lineage.marks.items() if mark.kind == "typed"}
-    typed |= set(lineage.typed)
     for text in event.texts.values():
         told = names(text)
-        repeated |= {path for path in typed if told.mentions(posixpath.basename(path))}
+        repeated |= {
+            path
+            for name, paths in lineage.typed_names.items()
+            if told.mentions(name)
+            for path in paths
+        }
     if isinstance(event.effect, Ran) and event.effect.code is not None:
-        repeated |= _written_by(event.effect.code, lineage)
+        repeated |= set(lineage.written_by.get(event.effect.code, ()))
     return repeated
 
 
 def _behind(mark: Mark, lineage: Lineage) -> set[str]:
     """Return the files whose numbers a file with this mark may only repeat."""
-    same = set() if mark.code is None else _written_by(mark.code, lineage)
+    same = lineage.written_by.get(mark.code or "", ())
     return {*mark.read, *same}
-
-
-def _written_by(code: str, lineage: Lineage) -> set[str]:
-    return {path for path, mark in lineage.marks.items() if mark.code == code}
 
 
 def is_vouched(near: tuple[float, float], witnesses: Sequence[Witness], path: str) -> bool:
