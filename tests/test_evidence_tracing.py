@@ -104,6 +104,13 @@ def test_what_two_printed_numbers_of_one_line_give_is_traced() -> None:
     assert trace(claims, source)[2].place == "ratio of 61.37 and 12.94"
 
 
+def test_seconds_may_be_printed_in_another_unit_that_is_named() -> None:
+    source = numbers("m.json", {"ours/latency": 0.015234, "ours/training_time": 5077.3})
+    assert one("15.23", source, column="Latency (ms)").state == "traced"
+    assert one("84.62", source, column="Time (min)").state == "traced"
+    assert one("15.23", source, column="Latency").state == "untraced"
+
+
 def test_numbers_of_other_metrics_are_not_compared() -> None:
     source = numbers("m.json", {"a/loss": 0.7312, "b/time": 0.1127})
     assert one("0.6185", source).state == "untraced"
@@ -254,8 +261,7 @@ def test_hundreds_of_claims_and_hundreds_of_thousands_of_numbers_take_seconds() 
         for file in range(2000)
     ]
     claims = [
-        claim(f"{dice.random():.4f}", line=at // 5, row=f"m{at}", column="acc")
-        for at in range(500)
+        claim(f"{dice.random():.4f}", line=at // 5, row=f"m{at}", column="acc") for at in range(500)
     ]
     begun = time.process_time()
     trace(claims, files)

@@ -14,6 +14,7 @@ matches, and a match counts where its being a coincidence is improbable in that 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,14 @@ UNKNOWN = 0.5
 _DOUBT = 2
 #: Claims of one column, or one line, that are compared with each other.
 _MOST_COMPARED = 30
+
+#: Units that programs seldom record in: they write seconds, bytes and counts.
+_UNIT = re.compile(
+    r"(?<![a-z])(?:[mµ]?s|secs?|seconds?|mins?|minutes?|h|hours?|[kmg]i?b|[kmgt]?flops?|k|m|b"
+    r"|thousands?|millions?)(?![a-z])",
+    re.IGNORECASE,
+)
+_SCALES_OF_UNITS = (1000, 0.001, 1e-6, 60, 1 / 60, 1 / 3600)
 
 State = Literal["traced", "chance", "untraced"]
 
@@ -134,7 +143,10 @@ class _Known:
 
 def _scales(claim: Claim) -> Sequence[float]:
     """Return what known numbers are multiplied by; what is printed in percent may lack the sign."""
-    return (100, 1) if claim.percent else (1, 100, 0.01)
+    if claim.percent:
+        return 100, 1
+    has_unit = any(map(_UNIT.search, (claim.text, claim.column, claim.row)))
+    return (1, 100, 0.01, *_SCALES_OF_UNITS) if has_unit else (1, 100, 0.01)
 
 
 def _compared(pool: Pool) -> Iterator[View]:
