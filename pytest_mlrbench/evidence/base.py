@@ -151,6 +151,8 @@ class Claim:
     :param slack: half a unit of the last digit that is printed.
     :param percent: whether it is printed as a share of a hundred.
     :param in_table: whether it stands in a table.
+    :param row: the name of its row there.
+    :param column: the name of its column there.
     """
 
     document: str
@@ -160,6 +162,8 @@ class Claim:
     slack: float
     percent: bool = False
     in_table: bool = False
+    row: str = ""
+    column: str = ""
 
 
 @dataclass(frozen=True)
