@@ -49,6 +49,7 @@ class Marks:
     def __init__(self, files: Collection[str]) -> None:
         #: Path → name of the folder that it is in.
         self._files = {path: path.rpartition("/")[0].rpartition("/")[2] for path in files}
+        self._folders = {path[:place] for path in files for place in _slashes(path)}
         self.now: dict[str, Mark] = {}
         #: The last text that the agent typed into each file, whatever became of it.
         self.typed: dict[str, Mark] = {}
@@ -108,7 +109,8 @@ class Marks:
 
     def _copied(self, effect: Copied, event: Event) -> None:
         known = self._known()
-        folders = {path[:place] for path in known for place in _slashes(path)}
+        others = self.now.keys() - self._files.keys()
+        folders = self._folders | {path[:place] for path in others for place in _slashes(path)}
         for source in effect.sources:
             for path in _within(source, known):
                 mark = self.now.get(path)
