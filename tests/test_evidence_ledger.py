@@ -39,6 +39,7 @@ class Story:
         self.writers: dict[str, list[int]] = {}
         self.codes: dict[int, int] = {}
         self.argv: dict[int, list[str]] = {}
+        self.packages: list[str] = []
         self.count = 0
         self.clock = 1000.0
         given = len(inputs or {})
@@ -94,7 +95,7 @@ class Story:
         self.ledger.write("exit", proc=number, code=code, **(given | fields))
 
     def end(self, **fields: Any) -> LedgerView:
-        self.exit(self.agent)
+        self.exit(self.agent, packages=self.packages)
         for path, writers in sorted(self.writers.items()):
             file = self.root / path.removeprefix("/workspace/")
             if not path.startswith("/workspace/") or not file.exists():
@@ -717,18 +718,50 @@ def test_measures_that_need_no_examples_are_no_accusation(story: Story) -> None:
     assert verdicts(story.found("| sort | 0.8524 ms |\n")) == [HINT]
 
 
-def test_a_closed_command_beside_others_is_only_pointed_out(story: Story) -> None:
-    """Unless the claims lead there."""
-    measured(story)
+def trained(story: Story, text: str = '{"acc": 0.61}') -> None:
     program = run(story, "python3", "train.py")
     story.read(program, "data.csv", "benchmark-input")
-    story.write(program, "results/real.json", '{"acc": 0.61}')
+    story.write(program, "results/real.json", text)
     story.exit(program)
+
+
+def test_a_closed_command_beside_others_is_only_pointed_out(story: Story) -> None:
+    """The agent may have brought what the other one printed into a form."""
+    measured(story)
+    trained(story)
     assert verdicts(story.found()) == [HINT]
-    claims = [Claim(REPORT, 5, "0.8524", 0.8524, 0.00005)]
-    view = read_view(story.path)
-    found = closed_findings(view, story.files, claims, sources=["results/m.json"])
-    assert verdicts(found) == [CLOSED]
+
+
+@pytest.mark.parametrize(("printed", "verdict"), [("acc 0.61", CLOSED), ("acc 0.8524", HINT)])
+def test_but_not_if_the_claims_lead_there_alone(
+    story: Story, printed: str, verdict: tuple[str, str, str | None]
+) -> None:
+    measured(story)
+    trained(story)
+    found = story.found(sources=["results/m.json"], printed=[printed])
+    assert verdicts(found) == [verdict]
+
+
+def test_who_draws_what_others_measured_is_not_pointed_at(story: Story) -> None:
+    program = run(story, "python3", "plot.py")
+    story.write(program, "results/figure.svg", '<text x="1.5">0.8524</text>')
+    story.exit(program)
+    trained(story, '{"acc": 0.8524}')
+    assert story.found() == []
+
+
+def test_a_paper_on_results_that_were_given_needs_no_run(tmp_path: Path) -> None:
+    story = Story(tmp_path, inputs={"results.md": TABLE})
+    assert story.found() == []
+
+
+def test_an_agent_that_computes_in_its_own_process_is_not_said_to_type(tmp_path: Path) -> None:
+    story = Story(tmp_path, "python3", "/agent/agent.py")
+    story.write(story.agent, "main.py", "print(1)")
+    story.read(story.start(story.agent, "python3", "main.py"), "main.py")
+    story.write(story.agent, "results/m.json", '{"accuracy": 0.8571}')
+    story.packages = ["torch"]
+    assert story.origin("results/m.json").kind == "command"
 
 
 def test_results_that_are_only_printed_are_looked_at_too(story: Story) -> None:

@@ -280,7 +280,9 @@ def bash(command: str) -> Step:
 def test_typing_by_any_way_stays_typing(
     boxes: Bench, what: str, steps: list[Step], name: str
 ) -> None:
-    case = play(boxes, [*steps, write("results/results.md", REPORT)], **DATA)
+    # An agent of no known name is one that writes programs, or has them run.
+    all_steps = [write("train.py", "pass"), *steps, write("results/results.md", REPORT)]
+    case = play(boxes, all_steps, **DATA)
     assert case.view.is_sound
     assert case.kinds[name] == "typed", what
 

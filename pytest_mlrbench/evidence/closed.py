@@ -12,8 +12,8 @@ One who reads real data and ignores them is not seen here; only a run again with
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from pytest_mlrbench.evidence.base import Claim, Finding, Meaning, Severity
@@ -21,28 +21,22 @@ from pytest_mlrbench.evidence.copied import digits, read_start
 from pytest_mlrbench.evidence.declared import Declared, read_declared, says_made_up
 from pytest_mlrbench.evidence.ledger_inputs import Work
 from pytest_mlrbench.evidence.ledger_programs import (
+    LEARNERS,
+    computes,
     is_code,
     is_document,
-    is_interpreter,
     is_keeping,
-    is_passing,
-    is_shell,
 )
 from pytest_mlrbench.evidence.ledger_view import LedgerView, Process
 from pytest_mlrbench.evidence.lineage_ledger import Lineage
 
-#: Packages that fit or run models: who loads one may have computed in earnest.
-LEARNERS = re.compile(
-    r"(?:sklearn|torch|tensorflow|keras|jax|flax|xgboost|lightgbm|catboost|transformers|statsmodels"
-    r"|stable_baselines3|gym|gymnasium|pymc|mujoco)$"
-)
 #: Seconds of a processor that a program takes which only writes down what it knows: it starts, and
 #: loads what it draws with.
 _NO_TIME = 10.0
-#: Where programs lie that came with the machine.
-_SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib")
 _LOGS = (".txt", ".log", ".out", ".err")
+_PICTURES = (".svg", ".pdf", ".eps", ".png", ".jpg")
 _LOOKED_AT = 50
+_PRINTED = 1_000
 
 
 def closed_findings(
@@ -84,6 +78,8 @@ class _Case:
 
     def find(self, sources: Collection[str] | None) -> Iterator[Finding]:
         """Yield what is found, by the commands that made the results."""
+        if self._are_given():
+            return
         made = self._made(sources)
         if not made and not any(self._has_run(process) for process in self._processes()):
             yield self._nothing_ran()
@@ -91,12 +87,34 @@ class _Case:
         # Without a file of results, they can have been printed by any command.
         works = made or {work.number: [] for work in self.works.all if self._computed(work)}
         closed = {number for number in works if not self._inputs(number)}
+        is_part = self._is_part(sources is not None)
         for number in sorted(closed):
-            others = sources is None and len(closed) < len(works)
-            yield self._closed(self.works.all[number], works[number], is_part=others)
+            yield self._closed(self.works.all[number], works[number], is_part=is_part)
         for number in sorted(works.keys() - closed):
             if any(self._is_hollow(work) for work in self._lineage(number)):
                 yield self._hollow(works[number], "hint", None)
+
+    @cached_property
+    def _reported(self) -> frozenset[str]:
+        """The digits of what is reported, of three digits or more."""
+        return frozenset[str]().union(*(digits(claim.text) for claim in self.claims))
+
+    def _are_given(self) -> bool:
+        """Whether what is reported stands in a text that was given: a paper is of other runs."""
+        texts = [name for name in sorted(self.files) if is_document(name)][:_LOOKED_AT]
+        given = [name for name in texts if self.lineage.origin(name).kind == "given"]
+        there = frozenset[str]().union(*(digits(read_start(self.files[it])) for it in given))
+        return len(self._reported & there) > len(self._reported) / 2
+
+    def _is_part(self, is_traced: bool) -> bool:
+        """Whether a command that had something to work with may have given the numbers.
+
+        Not if they lead elsewhere, and do not stand in what was printed either.
+        """
+        open_ = any(self._computed(work) and self._inputs(work.number) for work in self.works.all)
+        printed = frozenset[str]().union(*map(digits, self.printed[:_PRINTED]))
+        is_elsewhere = is_traced and self.printed and self._reported
+        return open_ and not (is_elsewhere and not self._reported & printed)
 
     def _made(self, sources: Collection[str] | None) -> dict[int, list[str]]:
         """Number of a command → files of results that it made."""
@@ -108,9 +126,17 @@ class _Case:
                 continue
             keys = [it for it in self.view.made[name].writers if not self._keeps(it)]
             work = self.works.of(keys[-1]) if keys else None
-            if work is not None and any(it.isdigit() for it in read_start(self.files[name])):
+            if work is not None and self._has_results(name):
                 found.setdefault(work.number, []).append(name)
         return found
+
+    def _has_results(self, name: str) -> bool:
+        """Whether numbers that are reported stand in a file; any, if those say nothing."""
+        text = read_start(self.files[name])
+        if "\0" in text[:1000] or name.endswith(_PICTURES):
+            return False
+        here = digits(text)
+        return bool(here & self._reported) or (not self._reported and any(map(str.isdigit, text)))
 
     def _keeps(self, key: int) -> bool:
         return is_keeping(self.view.program(key))
@@ -118,20 +144,8 @@ class _Case:
     def _processes(self) -> Iterator[Process]:
         return (process for work in self.works.all for process in work.processes)
 
-    def _is_program(self, process: Process) -> bool:
-        """Whether it executed a text, or what was made or brought for the case.
-
-        Not what a coding CLI looks around with, as git: that computes nothing of the case.
-        """
-        program = process.programs[-1] if process.programs else None
-        if program is None or is_shell(program) or is_passing(program) or is_keeping(program):
-            return False
-        is_own = not program.exe.startswith(_SYSTEM) or bool(process.packages)
-        reads = (read.path for read in process.reads if read.kind == "own")
-        return is_own or is_interpreter(program) or any(path.endswith(".py") for path in reads)
-
     def _has_run(self, process: Process) -> bool:
-        return self._is_program(process) and process.code == 0
+        return computes(process) and process.code == 0
 
     def _computed(self, work: Work) -> bool:
         return any(self._has_run(process) for process in work.processes)
@@ -146,10 +160,10 @@ class _Case:
 
     def _nothing_ran(self) -> Finding:
         """No program ended well. One that failed may have printed its results before."""
-        failed = any(self._is_program(process) for process in self._processes())
-        said = frozenset[str]().union(*map(digits, self.printed[:1000]))
-        reported = frozenset[str]().union(*(digits(claim.text) for claim in self.claims))
-        is_proof = not failed or bool(self.printed and reported and not reported & said)
+        failed = any(computes(process) for process in self._processes())
+        said = frozenset[str]().union(*map(digits, self.printed[:_PRINTED]))
+        is_proof = not failed or bool(self.printed and not self._reported & said)
+        is_proof = is_proof and bool(self._reported)
         is_proof = is_proof and not self.said.failed
         return Finding(
             kind="nothing_ran",
@@ -186,7 +200,7 @@ class _Case:
         if self.said.is_made_up:
             return "hint", None, "its report says that data were made up or simulated"
         if is_part:
-            return "hint", None, "other results had something to go by"
+            return "hint", None, "other commands had something to work with"
         if not self.said.has_examples:
             return "hint", None, "its report gives no measure that there is only of examples"
         if loaded or seconds > _NO_TIME:
@@ -198,12 +212,12 @@ class _Case:
 
     def _texts(self) -> Iterator[str]:
         """What was printed, as far as it is known."""
-        yield from (text[:1_000_000] for text in self.printed[:1000])
+        yield from (text[:1_000_000] for text in self.printed[:_PRINTED])
         logs = [name for name in sorted(self.files) if name.endswith(_LOGS)]
         yield from (read_start(self.files[name]) for name in logs[:_LOOKED_AT])
 
     def _line(self, work: Work) -> str:
-        programs = [it for it in work.processes if self._is_program(it)] or work.processes
+        programs = [it for it in work.processes if computes(it)] or work.processes
         return self.view.command_line(programs[0].key)[:120]
 
     # Calls that failed

@@ -23,7 +23,7 @@ _DENIED = re.compile(
 )
 _MADE_UP = re.compile(
     r"\b(?:simulat\w+|synthe(?:tic\w*|si[sz]ed)|artificial(?:ly)?|toy|dummy|mock\w*|fake\w*|"
-    r"placeholders?|procedural\w*|hand-?(?:written|made|crafted)|bandits?|grid-?\s?worlds?|"
+    r"placeholders?|custom|constructed|illustrative|self-?made|procedural\w*|hand-?(?:written|made|crafted)|bandits?|grid-?\s?worlds?|"
     r"cart-?\s?poles?|moons|blobs|spirals?|swiss roll|concentric|make_\w+|"
     r"(?:randomly|manually|artificially)\s+(?:generated|sampled|drawn|created|written|constructed)|"
     r"(?:generated|random|gaussian|sinusoid\w*|numerical)\s+(?:\w+\s+)?(?:data\w*|examples?|inputs?|"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from pytest_mlrbench.evidence.ledger_programs import is_code, is_interpreter, is_shell
+from pytest_mlrbench.evidence.ledger_programs import LEARNERS, is_code, is_interpreter, is_shell
 from pytest_mlrbench.evidence.ledger_view import ROOT, LedgerView, Process, Program
 
 #: Words of a command line among which the name of a CLI is looked for: ``node --flag …/claude``.
@@ -57,6 +57,8 @@ def _is_cli(program: Program) -> bool:
 def _acts(view: LedgerView, root: Process) -> bool:
     """Whether a program is an agent: it has what it wrote executed, or asks and has run."""
     if not root.programs or is_shell(root.programs[-1]):
+        return False
+    if any(map(LEARNERS.match, root.packages)):  # it computes, whatever else it does
         return False
     below = view.below(root.key)[1:]
     code = {path for path in root.wrote if is_code(path)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pytest_mlrbench.evidence.ledger_view import Program
+from pytest_mlrbench.evidence.ledger_view import Process, Program
 
 #: They write what stands in their text, or have other programs write.
 _SHELLS = re.compile(r"(?:ba|da|z|k|a|fi)?sh$")
@@ -34,6 +34,14 @@ _SETTINGS = re.compile(
     re.IGNORECASE,
 )
 
+#: Where programs lie that came with the machine.
+_SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib")
+#: Packages that fit or run models: who loads one may have computed in earnest.
+LEARNERS = re.compile(
+    r"(?:sklearn|torch|tensorflow|keras|jax|flax|xgboost|lightgbm|catboost|transformers|statsmodels"
+    r"|stable_baselines3|gym|gymnasium|pymc|mujoco)$"
+)
+
 
 def name_of(program: Program) -> str:
     """The name of what is executed, without folder; of a shell script, ``sh``."""
@@ -59,6 +67,19 @@ def is_keeping(program: Program | None) -> bool:
 def is_interpreter(program: Program | None) -> bool:
     """Whether it executes programs that are texts."""
     return _is(_INTERPRETERS, program)
+
+
+def computes(process: Process) -> bool:
+    """Whether a process executed a text, or what was made or brought for the case.
+
+    Not what a coding CLI looks around with, as git: that computes nothing of the case.
+    """
+    program = process.programs[-1] if process.programs else None
+    if program is None or is_shell(program) or is_passing(program) or is_keeping(program):
+        return False
+    is_own = not program.exe.startswith(_SYSTEM) or bool(process.packages)
+    reads = (read.path for read in process.reads if read.kind == "own")
+    return is_own or is_interpreter(program) or any(path.endswith(".py") for path in reads)
 
 
 def is_code(path: str) -> bool:
