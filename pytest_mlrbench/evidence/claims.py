@@ -14,8 +14,8 @@ from pytest_mlrbench.evidence.table_claims import empty_in, measured_cells
 
 #: A document that claims more than this is read no further.
 MOST_CLAIMS = 20_000
-#: Letters of a document that are read.
-_LONGEST = 8_000_000
+#: Letters and lines of a document that are read.
+_LONGEST, _MOST_LINES = 8_000_000, 200_000
 
 
 @dataclass
@@ -45,7 +45,9 @@ def empty_cells(text: str) -> list[tuple[int, str, str]]:
 def read_report(document_name: str, text: str) -> Report:
     """Read the Markdown, HTML or LaTeX *text* of the document of that name."""
     report = Report()
-    for claim in _claims(document_name, text[:_LONGEST], report):
+    lines = text[:_LONGEST].split("\n", _MOST_LINES)[:_MOST_LINES]
+    read = "\n".join(lines)
+    for claim in _claims(document_name, read, report):
         report.claims.append(claim)
         if len(report.claims) == MOST_CLAIMS:
             line, *rest = text.split("\n", claim.line)[claim.line - 1 :]
@@ -53,7 +55,7 @@ def read_report(document_name: str, text: str) -> Report:
             report.left_out = max(0, _count(line) - told) + sum(map(_count, rest))
             break
     else:
-        report.left_out = _count(text[_LONGEST:])
+        report.left_out = _count(text[len(read) :])
     return report
 
 

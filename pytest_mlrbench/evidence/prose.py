@@ -17,7 +17,8 @@ PRECISE = re.compile(
 _BOUND = (
     "<", ">", "≤", "≥", "\\leq", "\\geq", "\\le", "\\ge", "\\lt", "\\gt", " over", " under",
     " above", " below", " beyond", " exceed", " exceeds", " exceeding", " exceeded", " than",
-    " at least", " at most", " within", " close to", " near", " surpassing", " surpasses", " surpassed",
+    " at least", " at most", " within", " close to", " near", " surpassing", " surpasses",
+    " surpassed",
 )  # fmt: skip
 _ROUGH = (
     "≈", "∼", "≃", "\\approx", "\\sim", " about", " around", " approximately", " approx",  # noqa: RUF001

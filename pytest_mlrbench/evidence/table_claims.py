@@ -23,6 +23,7 @@ _COMPARED = re.compile(
 )
 _PERCENT = re.compile(r"%|percent", re.I)
 _BY_ROWS = re.compile(r"metric|measure|statistic|quantity", re.I)
+_DIGIT = re.compile(r"[0-9]")
 _WORD = re.compile(r"[A-Za-z]{3,}")
 #: A cell of more words is a sentence.
 _FEW_WORDS = 4
@@ -59,6 +60,8 @@ def empty_in(table: Table) -> list[tuple[int, str, str]]:
     for row in table.rows:
         label = _label(row, first) or label
         for place in range(first, len(row)):
+            if _DIGIT.search(row[place].text):
+                continue
             text, column = row[place].plain, table.column(place)
             if not _EMPTY.fullmatch(text) or is_setting(column) or is_setting(label):
                 continue
@@ -99,7 +102,7 @@ def _columns_of_decimals(grid: list[list[list[Number]]]) -> set[int]:
 
 
 def _in_cell(cell: Cell, numbers: list[Number], *, whole: bool) -> list[Number]:
-    words = len(_WORD.findall(cell.plain))
+    words = len(_WORD.findall(cell.text))
     if words > _FEW_WORDS:
         return list(measured_in(Line(cell.line, cell.text, "open")))
     return [
