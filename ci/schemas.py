@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from pytest_mlrbench.evidence.base import Evidence
 from pytest_mlrbench.judges.review import Review, UnusableReview
 from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.run.folder import JournalLine
@@ -25,6 +26,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "run": RunRecord,
     "journal-line": JournalLine,
     "submission": SubmissionRecord,
+    "evidence": Evidence,
     "review": Review,
     "unusable-review": UnusableReview,
     "result": CaseResult,

@@ -9,7 +9,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_mlrbench import __version__, cli_clean, cli_judge, cli_status, cli_tasks, doctor
+from pytest_mlrbench import (
+    __version__,
+    cli_clean,
+    cli_evidence,
+    cli_judge,
+    cli_status,
+    cli_tasks,
+    doctor,
+)
 from pytest_mlrbench.errors import InputError
 
 
@@ -41,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 
     cli_tasks.add_parser(commands)
     cli_judge.add_parser(commands)
+    cli_evidence.add_parser(commands)
     cli_status.add_parser(commands)
     cli_clean.add_parser(commands)
 
@@ -48,6 +57,12 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("folder", type=Path, metavar="RUN_DIR")
     report.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
     report.add_argument("--json", type=Path, metavar="FILE", help="write the JSON report")
+    report.add_argument(
+        "--beside",
+        type=Path,
+        metavar="RUN_DIR",
+        help="another run: stages taken alone in one, and within a chain in the other",
+    )
     report.set_defaults(run=_report)
 
     rubrics = commands.add_parser("rubrics", help="list what is scored in each stage")
@@ -78,6 +93,7 @@ def _rubrics(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
+    from pytest_mlrbench.report.chains import beside
     from pytest_mlrbench.report.document import Report
     from pytest_mlrbench.report.junit import junit
     from pytest_mlrbench.report.terminal import summary_lines
@@ -86,6 +102,10 @@ def _report(arguments: argparse.Namespace) -> int:
     folder = RunFolder(arguments.folder.resolve())
     report = Report.of(folder)
     print("\n".join(summary_lines(report, place=folder.shown_path)))
+    if arguments.beside:
+        other = Report.of(RunFolder(arguments.beside.resolve()))
+        both = beside([*report.summary, *other.summary])
+        print("\n".join(["", *(both or ["The two runs have no stage both alone and in a chain."])]))
     try:
         if arguments.json:
             write_json(arguments.json, report)

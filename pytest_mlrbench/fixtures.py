@@ -132,6 +132,7 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
         rerun=options.rerun,
         stopped=plan.live.stopped,
         rooms=rooms,
+        evidence=options.evidence,
     )
     if options.resume and not hasattr(request.config, "workerinput"):
         # A worker does not know which of the cases it will be given.

@@ -38,6 +38,17 @@ BOTH = (
     ("agent-max-cost", "float", "most US dollars an agent may spend on models in one case"),
     ("model", "linelist", "PROVIDER:MODEL key=value …, e.g. base_url=…; repeat for several"),
     ("hallucination", "bool", "have live judges also look for made-up citations, results, …"),
+    (
+        "checkpoints",
+        "string",
+        "score the stages within end_to_end too: on (default), off",
+    ),
+    (
+        "crossing",
+        "string",
+        "results without evidence that come into a chain's paper: all (default), evidence (none)",
+    ),
+    ("judge-sees-evidence", "bool", "show live judges what was found out about the results"),
     ("concurrency", "int", "how many cases are under way at once in one process"),
     ("max-cost", "float", "most US dollars the run may spend on models"),
     ("max-tokens", "int", "most tokens the run may use, of prompts and answers"),

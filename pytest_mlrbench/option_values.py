@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +23,16 @@ def above(least: int, name: str, number: N | None) -> N | None:
     if number is not None and not least < number < float("inf"):
         raise pytest.UsageError(f"--mlr-{name} must be above {least}, not {number}.")
     return number
+
+
+def one_of(words: Sequence[str], name: str, word: str | None) -> str:
+    """Return the value of option *name*, which is one of *words*; the first if none was given.
+
+    :raises pytest.UsageError: it is another.
+    """
+    if word and word not in words:
+        raise pytest.UsageError(f"--mlr-{name} must be {' or '.join(words)}, not {word!r}.")
+    return word or words[0]
 
 
 def under(base: Path, name: str | None) -> Path | None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_mlrbench.evidence.options import EvidenceOptions
 from pytest_mlrbench.option_table import BOTH, LISTS, NUMBERS, REPEATABLE, WORDS
-from pytest_mlrbench.option_values import above, checkout, rubrics_in, seconds, under
+from pytest_mlrbench.option_values import above, checkout, one_of, rubrics_in, seconds, under
 
 if TYPE_CHECKING:
     from pytest_mlrbench.sandbox.options import SandboxOptions
@@ -55,6 +56,7 @@ class Options:
     hallucination: bool
     concurrency: int | None
     live: LiveOptions
+    evidence: EvidenceOptions
     sandbox: SandboxOptions
     estimate: bool
     resume: str
@@ -156,6 +158,11 @@ def read_options(config: pytest.Config) -> Options:
             max_tokens=above(0, "max-tokens", values["max_tokens"]),
             record=under(start, config.getoption("mlr_record")),
             replay=under(start, config.getoption("mlr_replay_calls")),
+        ),
+        evidence=EvidenceOptions(
+            checkpoints=one_of(("on", "off"), "checkpoints", values["checkpoints"]) == "on",
+            stops=one_of(("all", "evidence"), "crossing", values["crossing"]) == "evidence",
+            is_shown=bool(values["judge_sees_evidence"]),
         ),
         sandbox=_sandbox(values, bases, config),
         estimate=config.getoption("mlr_estimate"),

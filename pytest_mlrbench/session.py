@@ -219,7 +219,8 @@ class ActiveRun(ABC):
         verdict = found.get("mlr.verdict")
         if verdict is None or report.skipped:
             return None
-        word = status(verdict, found.get("mlr.overall"), found.get("mlr.cause"))
+        names = ("mlr.overall", "mlr.cause", "mlr.evidence.level")
+        word = status(verdict, *map(found.get, names))
         if verdict == "not_measured":
             return ("error", "E", f"ERROR {word}") if report.failed else None
         if report.when != "call":

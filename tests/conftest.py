@@ -11,7 +11,8 @@ import pytest
 from files import lay
 
 # Sessions inside this process find it loaded already, which is most of what a session takes.
-import pytest_mlrbench.controller  # noqa: F401
+import pytest_mlrbench.controller
+import pytest_mlrbench.evidence.examine  # noqa: F401
 from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.run.folder import RunFolder
 

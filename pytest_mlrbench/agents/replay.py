@@ -19,6 +19,8 @@ from pytest_mlrbench.suites.stages import STAGES
 
 #: Cause of a case that the replayed source does not have.
 MISSING = "not_in_replay"
+#: What lies beside a submission of ours and says how it came about.
+RECORDS = ("ledger.jsonl", "agent.log", "coder.log")
 
 
 class PublishedAgent:
@@ -83,8 +85,10 @@ class ReplayAgent:
         self.layout = None if self.run_folder else PublishedLayout(self.folder)
         #: Who made what is stored.
         self.author = spec
+        #: The thresholds of the run that is stored.
+        self.rules: tuple[str, ...] = ()
         if self.run_folder:
-            self.author = self._author_of_run()
+            self.author, self.rules = self._said_of_run()
         if self.layout:
             if not self.layout.recognised:
                 raise InputError(
@@ -97,13 +101,13 @@ class ReplayAgent:
                     f" {', '.join(self.layout.systems())}."
                 )
 
-    def _author_of_run(self) -> str:
+    def _said_of_run(self) -> tuple[str, tuple[str, ...]]:
         from pytest_mlrbench.run.record import RunRecord
 
         record = read_model(self.folder / "run.json", RunRecord)
         if record is None:
             raise InputError(f"agent {self.spec!r}: this version cannot read the run's run.json.")
-        return record.agent
+        return record.agent, record.thresholds
 
     def prepare(self, cases: Sequence[Case]) -> None:
         """Make sure that the folder has at least one of the cases."""
@@ -140,8 +144,15 @@ class ReplayAgent:
         fault = record.fault.model_dump() if record and record.fault else None
         workspace = self._workspace(case)
         links = folders.links(workspace) if workspace else {}
-        content = [digests.of_files(self._files(case).items()), fault]
+        content = [digests.of_files(self._files(case).items()), fault, *self._recorded(case)]
         return digests.of_json([*content, links] if links else content)
+
+    def _recorded(self, case: Case) -> list[str]:
+        """Digest of what was recorded of the run, if anything was: evidence depends on it."""
+        if self.run_folder is None:
+            return []
+        found = [(n, path) for n in RECORDS if (path := self._stored(case) / n).is_file()]
+        return [digests.of_files(found)] if found else []
 
     async def run(self, case: Case, work: Assignment) -> None:
         """Lay the stored files into the workspace; a stored agent's fault happens again."""
@@ -170,6 +181,9 @@ class ReplayAgent:
         folders.copy_links(stored / "submission", workspace)
         # Judges take the inputs from where no agent could rewrite them.
         _copy(dict(digests.walk(stored / "inputs")), workspace.with_name("inputs"))
+        # What was recorded of the run says the same of its copy.
+        records = {name: stored / name for name in RECORDS if (stored / name).is_file()}
+        _copy(records, workspace.parent)
 
 
 def _copy(files: Mapping[str, Path], folder: Path) -> None:

@@ -26,6 +26,7 @@ from pytest_mlrbench.models import registry
 from pytest_mlrbench.models.calls import Calls, Meter
 from pytest_mlrbench.models.config import PROVIDERS, ModelConfig
 from pytest_mlrbench.run import digests
+from pytest_mlrbench.run.examining import rules
 from pytest_mlrbench.sandbox.contents import Content
 from pytest_mlrbench.spent import Spent
 from pytest_mlrbench.suites.select import Case
@@ -56,6 +57,7 @@ class ScaffoldAgent:
     :param calls: the run's.
     :param search: where literature is searched for in end-to-end cases; empty for nowhere.
     :param coder: runs experiments; null where none are asked for.
+    :param stops: whether results that nothing executed supports end an end-to-end case.
     :raises InputError: there is no such search.
     """
 
@@ -72,6 +74,7 @@ class ScaffoldAgent:
         *,
         search: str = "",
         coder: Agent | None = None,
+        stops: bool = False,
     ) -> None:
         if search and search not in SEARCHES:
             raise InputError(
@@ -83,6 +86,7 @@ class ScaffoldAgent:
         self.config = config
         self.search = search
         self.coder = coder
+        self._stops = stops
         self._calls = calls
         self._authors: dict[str, Author] = {}
 
@@ -118,8 +122,8 @@ class ScaffoldAgent:
             if (content := agent.digest(stages.experiment_of(case))) is None:
                 return None
             coder = [agent.spec, content]
-        search = self.search if case.stage == "end_to_end" else ""
-        return digests.of_json([self._content, search, coder])
+        chained = [self.search, self._stops, rules()] if case.stage == "end_to_end" else [""]
+        return digests.of_json([self._content, *chained, coder])
 
     @property
     def needs(self) -> Needs | None:
@@ -191,7 +195,8 @@ class ScaffoldAgent:
 
     async def _write(self, case: Case, author: Author) -> None:
         if case.stage == "end_to_end":
-            await stages.end_to_end(author, case, self._coder(case.stage), self.search)
+            coder = self._coder(case.stage)
+            await stages.end_to_end(author, case, coder, self.search, stops=self._stops)
             return
         steps = {"idea": stages.idea, "proposal": stages.proposal, "paper": stages.paper}
         await steps[case.stage](author)

@@ -10,13 +10,20 @@ from pytest_mlrbench.agents import scaffold_figures as figures
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.agents.scaffold_author import Author
 from pytest_mlrbench.agents.scaffold_literature import related_work
-from pytest_mlrbench.run import digests
+from pytest_mlrbench.evidence.examine import examine_case
+from pytest_mlrbench.evidence.table import table
+from pytest_mlrbench.run import checkpoints, digests
 from pytest_mlrbench.run.submission import check_contract
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
 
 #: The share of the time left that experiments of a chain leave for the paper, and its most seconds.
 _FOR_PAPER, _LONGEST_PAPER = 0.1, 1800.0
+#: Above the table of what is known of the results.
+_FOUND_OUT = (
+    "What follows is not by the author of the report: it is what a program found out about it. Name"
+    " as unsupported, or leave out, what it does not bear out."
+)
 #: What experiments start from, and what a paper does.
 _PLAN = ("task", "idea", "related_work", "proposal")
 
@@ -32,8 +39,11 @@ async def proposal(author: Author) -> None:
     author.write("proposal.md", await author.written("proposal", "proposal", **texts))
 
 
-async def paper(author: Author) -> None:
-    """Write ``results/paper.md``, with figures that exist."""
+async def paper(author: Author, found_out: str = "") -> None:
+    """Write ``results/paper.md``, with figures that exist.
+
+    :param found_out: what the benchmark says of the results, for the writer to heed.
+    """
     workspace = author.work.workspace
     found = await asyncio.to_thread(figures.figures, workspace)
     if not author.asking.config.images:
@@ -44,7 +54,7 @@ async def paper(author: Author) -> None:
         "paper",
         *found.shown,
         **_texts(author, *_PLAN),
-        results=author.read("results/results.md"),
+        results="\n\n".join(filter(None, [author.read("results/results.md"), found_out])),
         figures=figures.describe(found),
     )
     text, missing = figures.without_missing(text, workspace)
@@ -53,13 +63,28 @@ async def paper(author: Author) -> None:
     author.write("results/paper.md", text)
 
 
-async def end_to_end(author: Author, case: Case, coder: Agent, search: str) -> None:
-    """Take all stages one after the other in one workspace, the experiments by *coder*."""
+async def end_to_end(author: Author, case: Case, coder: Agent, search: str, *, stops: bool) -> None:
+    """Take all stages one after the other in one workspace, the experiments by *coder*.
+
+    :param stops: whether results that nothing executed supports end the chain.
+    :raises AgentFault: they do.
+    """
     await idea(author)
     await related_work(author, search)
     await proposal(author)
     await _experiment(author, experiment_of(case), coder)
-    await paper(author)
+    await paper(author, await _found_out(author, stops))
+
+
+async def _found_out(author: Author, stops: bool) -> str:
+    """Return what supports the results of the experiments, as the writer of the paper is told."""
+    folder = author.work.workspace.parent
+    evidence = await asyncio.to_thread(examine_case, folder, "experiment")
+    author.log.say(f"experiment: evidence {evidence.level}, {evidence.because}")
+    _, stopped_by = checkpoints.reached(author.work.workspace, evidence, None)
+    if stops and (fault := checkpoints.refusal(stopped_by)):
+        raise fault
+    return f"{_FOUND_OUT}\n\n{table(evidence)}"
 
 
 def experiment_of(case: Case) -> Case:

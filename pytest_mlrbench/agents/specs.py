@@ -68,4 +68,5 @@ def _scaffold(spec: str, base: Path, live: Live) -> Agent:
         live.calls,
         search=live.options.search,
         coder=make_agent(coder, live.options.bases["coder"]) if coder else None,
+        stops=live.options.evidence.stops,
     )

@@ -60,7 +60,7 @@ class Evidence(Record):
     level: Level
     #: Why it is no higher.
     because: str
-    #: What there was to look at: ``ledger``, ``transcript``, ``code``, ``papers``.
+    #: What there was to look at: ``ledger``, ``transcript``, ``code``, ``data``, ``papers``.
     examined: tuple[str, ...]
     fabricated: bool | None
     undisclosed_synthetic: bool | None

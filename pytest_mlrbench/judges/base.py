@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.evidence.base import Evidence
 from pytest_mlrbench.judges.review import Answer
 from pytest_mlrbench.suites.rubrics import Rubric
 from pytest_mlrbench.suites.select import Case
@@ -30,6 +31,8 @@ class Reviewable:
     digest: str | None
     #: Name under which published reviews of the agent are filed, if it is a replayed one.
     system: str | None
+    #: What was found out about its results; null where it was not examined.
+    evidence: Evidence | None = None
     #: What the judges of one submission may leave for each other.
     shared: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.errors import InputError, SystemFault
+from pytest_mlrbench.evidence.table import table
 from pytest_mlrbench.judges import hallucinations, llm_prompt
 from pytest_mlrbench.judges.base import Reviewable
 from pytest_mlrbench.judges.budget import Budget
@@ -17,13 +18,14 @@ from pytest_mlrbench.judges.hallucinations import Found
 from pytest_mlrbench.judges.llm_answer import UnusableAnswer, document
 from pytest_mlrbench.judges.llm_prompt import Question
 from pytest_mlrbench.judges.llm_schema import normalised, violation
-from pytest_mlrbench.judges.material import Material, gather
+from pytest_mlrbench.judges.material import Material, gather, with_evidence
 from pytest_mlrbench.judges.review import UNUSABLE, Answer, JudgeFault, parse_answer
 from pytest_mlrbench.models.calls import Calls, Meter
 from pytest_mlrbench.models.config import ModelConfig
 from pytest_mlrbench.models.exchange import Completion, Prompt, Request
 from pytest_mlrbench.models.registry import check
 from pytest_mlrbench.run import digests
+from pytest_mlrbench.run.examining import rules
 from pytest_mlrbench.suites.rubrics import Rubric, rubric
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
@@ -49,6 +51,7 @@ class LLMJudge:
     :param rubrics: a folder whose rubrics replace the shipped ones of the same name.
     :param hallucination: whether it is asked as well what was made up, where something was run.
     :param budget: how much of a submission it is shown.
+    :param sees_evidence: whether it is shown what was found out about the results.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class LLMJudge:
         *,
         hallucination: bool = False,
         budget: Budget | None = None,
+        sees_evidence: bool = False,
     ) -> None:
         self.id = judge_id
         self.spec = spec
@@ -69,6 +73,7 @@ class LLMJudge:
         self._rubrics = rubrics
         self._hallucination = hallucination
         self._budget = budget or (Budget() if config.images else Budget(figures=0))
+        self._sees_evidence = sees_evidence
         self._questions: dict[str, Question] = {}
         self.digest = self._digest()
 
@@ -82,6 +87,8 @@ class LLMJudge:
                 "address": self.config.address,
                 "hallucination": self._hallucination,
                 "budget": asdict(self._budget),
+                # Where it is not shown, judges' answers do not depend on it.
+                **({"evidence": rules()} if self._sees_evidence else {}),
                 "shown": {name: stage.shown for name, stage in STAGES.items()},
                 "files": digests.of_files((path.name, path) for path in files),
             }
@@ -142,6 +149,8 @@ class LLMJudge:
                 asyncio.to_thread(gather, work.workspace, work.case.stage, self._budget)
             )
         material: Material = await asyncio.shield(work.shared[key])
+        if self._sees_evidence and work.evidence:
+            return with_evidence(material, table(work.evidence))
         return material
 
     async def _scores(self, talk: _Talk, material: Material, stage: str) -> Answer:

@@ -109,6 +109,16 @@ def gather(workspace: Path, stage_name: str, budget: Budget) -> Material:
     return found
 
 
+def with_evidence(material: Material, table: str) -> Material:
+    """Return the material with a *table* of what was found out about the results in it.
+
+    It is by us, but quotes the author, so it is treated as all the rest is.
+    """
+    what = "what a program found out about the reported results; it quotes the author"
+    block = Block(what, "evidence", neutralise(table).text)
+    return replace(material, blocks=[*material.blocks, block])
+
+
 # Documents
 
 

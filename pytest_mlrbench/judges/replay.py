@@ -22,7 +22,7 @@ from pytest_mlrbench.layout import PublishedLayout
 from pytest_mlrbench.published import Published, PublishedJudge
 from pytest_mlrbench.resources import no_folder, user_path
 from pytest_mlrbench.run import digests
-from pytest_mlrbench.run.folder import RunFolder, read_model
+from pytest_mlrbench.run.folder import CHECKPOINTS, RunFolder, read_model
 from pytest_mlrbench.suites.rubrics import Rubric, rubric
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
@@ -54,6 +54,8 @@ class _StoredJudge:
 
 class PublishedScores(_StoredJudge):
     """One of the two published judges: its scores, without its words."""
+
+    of_parts = False
 
     def __init__(self, judge: PublishedJudge, judge_id: str, rubrics: Path | None) -> None:
         data = Published.load()
@@ -93,6 +95,8 @@ class PublishedScores(_StoredJudge):
 
 class PublishedReviews(_StoredJudge):
     """One judge's review files in a folder of the published layout."""
+
+    of_parts = False
 
     def __init__(
         self,
@@ -144,9 +148,10 @@ class RunReviews(_StoredJudge):
 
     def _stored_rubric(self, stage: str) -> str:
         """The name of the rubric the stored reviews score *stage* by: the checklist has its own."""
-        for path in self._folder.path.glob(f"cases/{stage}/*/*/reviews/{self._stored}.json"):
-            if review := read_model(path, Review):
-                return review.rubric
+        for place in (f"{stage}/*/*", f"*/*/*/{CHECKPOINTS}/{stage}"):
+            for path in self._folder.path.glob(f"cases/{place}/reviews/{self._stored}.json"):
+                if review := read_model(path, Review):
+                    return review.rubric
         return stage
 
     def rubric(self, stage: str) -> Rubric:
@@ -161,7 +166,9 @@ class RunReviews(_StoredJudge):
             )
 
     def _file(self, case: Case) -> Path:
-        folder = self._folder.case_folder(case.stage, case.task.id, case.repeat)
+        folder = self._folder.case_folder(case.chain or case.stage, case.task.id, case.repeat)
+        if case.chain:
+            folder = folder / CHECKPOINTS / case.stage
         return folder / "reviews" / f"{self._stored}.json"
 
     async def review(self, work: Reviewable) -> Answer:

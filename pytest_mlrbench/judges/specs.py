@@ -79,7 +79,13 @@ def _live(spec: str, name: str, stages: Sequence[str], rubrics: Path | None, liv
     config = live.model(spec, images=live.shows_images)
     slug = re.sub(r"[^a-z0-9_]+", "-", spec.lower()).strip("-")
     return LLMJudge(
-        name or slug, spec, config, live.calls, rubrics, hallucination=live.options.hallucination
+        name or slug,
+        spec,
+        config,
+        live.calls,
+        rubrics,
+        hallucination=live.options.hallucination,
+        sees_evidence=live.options.evidence.is_shown,
     )
 
 

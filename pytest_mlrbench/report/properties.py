@@ -5,7 +5,7 @@ The names are a contract. What was not measured has no property: a number is nev
 
 from __future__ import annotations
 
-from pytest_mlrbench.run.result import CaseResult
+from pytest_mlrbench.run.result import CaseResult, EvidenceRecord
 from pytest_mlrbench.spent import Spent
 
 Property = tuple[str, str | int | float | bool]
@@ -35,7 +35,7 @@ def properties(
         ("mlr.rubric", result.rubric),
         ("mlr.verdict", result.verdict),
         ("mlr.blame", fault.blame if fault else None),
-        ("mlr.cause", fault.cause if fault else None),
+        ("mlr.cause", result.cause),
         ("mlr.overall", result.overall),
         *((f"mlr.score.{name}", score) for name, score in result.scores.items()),
     ]
@@ -54,6 +54,8 @@ def properties(
         ]
     found += [
         ("mlr.judges.spread", result.spread),
+        *_evidence(result.evidence),
+        *_checkpoints(result),
         ("mlr.threshold", "; ".join(check.threshold for check in result.thresholds)),
         *_spent("agent", result.spent_agent),
         *_spent("judge", result.spent_judge),
@@ -66,6 +68,32 @@ def properties(
         ("mlr.artifacts", artifacts),
     ]
     return [(name, value) for name, value in found if value is not None]
+
+
+def _evidence(found: EvidenceRecord | None) -> list[tuple[str, str | int | bool | None]]:
+    if found is None:
+        return []
+    return [
+        ("mlr.evidence.level", found.level),
+        ("mlr.evidence.examined", ",".join(found.examined)),
+        ("mlr.evidence.fabricated", found.fabricated),
+        ("mlr.evidence.undisclosed_synthetic", found.undisclosed_synthetic),
+        ("mlr.evidence.paper_untraced", found.paper_untraced),
+        ("mlr.evidence.reported", found.reported),
+        ("mlr.evidence.traced", found.traced),
+        ("mlr.evidence.findings", sum(found.findings.values())),
+        *((f"mlr.evidence.findings.{kind}", number) for kind, number in found.findings.items()),
+    ]
+
+
+def _checkpoints(result: CaseResult) -> list[tuple[str, str | float | None]]:
+    found: list[tuple[str, str | float | None]] = [
+        (f"mlr.checkpoint.{stage}.overall", part.overall)
+        for stage, part in result.checkpoints.items()
+    ]
+    if result.reached is not None and result.evidence:
+        found.append(("mlr.checkpoint.experiment.evidence", result.evidence.level))
+    return [*found, ("mlr.reached", result.reached), ("mlr.stopped_by", result.stopped_by)]
 
 
 def _spent(role: str, spent: Spent | None) -> list[tuple[str, int | float | None]]:

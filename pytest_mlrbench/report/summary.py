@@ -8,13 +8,17 @@ from statistics import fmean
 
 from pydantic import Field
 
+from pytest_mlrbench.evidence.base import LEVELS
 from pytest_mlrbench.run.result import CaseResult
+from pytest_mlrbench.run.thresholds import EXAMINED
 from pytest_mlrbench.spent import Spent
-from pytest_mlrbench.suites.stages import STAGES
+from pytest_mlrbench.suites.stages import CHAIN, STAGES
 from pytest_mlrbench.values import Record
 
 #: Cause of a case that was selected and has no result, e.g. after ``-x`` or Ctrl-C.
 NOT_RUN = "not_run"
+#: In place of the level of a case of which no evidence was examined.
+NOT_EXAMINED = "not_examined"
 
 
 class JudgeSummary(Record):
@@ -33,6 +37,14 @@ class SpentSummary(Record):
     output: int | None
     #: Null where the price of a model is not known.
     cost_usd: float | None
+
+
+class CheckpointSummary(Record):
+    """One stage within end-to-end cases: its mean over the *scored* ones of *selected* cases."""
+
+    scored: int
+    selected: int
+    overall_mean: float | None
 
 
 class StageSummary(Record):
@@ -56,6 +68,15 @@ class StageSummary(Record):
     #: Mean over the cases of (highest - lowest judge); null with a single judge.
     spread_mean: float | None
     judges: dict[str, JudgeSummary]
+    #: Level of evidence → number of cases that stand there, and ``not_examined``; in stages that
+    #: are examined.
+    evidence: dict[str, int] = Field(default_factory=dict)
+    #: Of chains: stage → how many cases got as far, or further, in the order of research.
+    reached: dict[str, int] = Field(default_factory=dict)
+    #: What stopped the others → number of cases.
+    stopped_by: dict[str, int] = Field(default_factory=dict)
+    #: Of chains: stage → what it was scored by itself.
+    checkpoints: dict[str, CheckpointSummary] = Field(default_factory=dict)
     #: ``agent`` and ``judge`` → what they used, where models were asked.
     spent: dict[str, SpentSummary] = Field(default_factory=dict)
 
@@ -98,8 +119,40 @@ def _stage(stage: str, cases: Sequence[CaseResult | None]) -> StageSummary:
         },
         spread_mean=_mean(spreads),
         judges=_judges(results),
+        evidence=_evidence(stage, cases),
+        reached=_reached(results),
+        stopped_by=dict(sorted(Counter(r.stopped_by for r in results if r.stopped_by).items())),
+        checkpoints=_checkpoints(cases),
         spent=_spent(results),
     )
+
+
+def _evidence(stage: str, cases: Sequence[CaseResult | None]) -> dict[str, int]:
+    if stage not in EXAMINED:
+        return {}
+    levels = Counter(
+        case.evidence.level if case and case.evidence else NOT_EXAMINED for case in cases
+    )
+    return {name: levels[name] for name in (*reversed(LEVELS), NOT_EXAMINED) if levels[name]}
+
+
+def _reached(results: Sequence[CaseResult]) -> dict[str, int]:
+    places = [CHAIN.index(r.reached) if r.reached in CHAIN else -1 for r in results if r.reached]
+    if not places:
+        return {}
+    return {stage: sum(place >= n for place in places) for n, stage in enumerate(CHAIN)}
+
+
+def _checkpoints(cases: Sequence[CaseResult | None]) -> dict[str, CheckpointSummary]:
+    found = {}
+    for stage in CHAIN[:-1]:
+        parts = [case.checkpoints.get(stage) for case in cases if case]
+        scores = [part.overall for part in parts if part and part.overall is not None]
+        if any(parts):
+            found[stage] = CheckpointSummary(
+                scored=len(scores), selected=len(cases), overall_mean=_mean(scores)
+            )
+    return found
 
 
 def _spent(results: Sequence[CaseResult]) -> dict[str, SpentSummary]:
@@ -120,7 +173,7 @@ def _spent(results: Sequence[CaseResult]) -> dict[str, SpentSummary]:
 
 
 def _causes(results: Iterable[CaseResult]) -> dict[str, int]:
-    counted = Counter(result.fault.cause for result in results if result.fault)
+    counted = Counter(result.cause for result in results if result.cause)
     return dict(sorted(counted.items()))
 
 

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from pytest_mlrbench.run.result import CaseResult
 
 
-def status(verdict: str, overall: float | None, cause: str | None) -> str:
-    """Return a verdict in words: ``4.5/10``, ``timeout, 4.5/10`` or ``not measured (review)``."""
+def status(verdict: str, overall: float | None, cause: str | None, level: str | None = None) -> str:
+    """Return a verdict in words: ``4.5/10``, ``timeout, 4.5/10`` or ``not measured (review)``.
+
+    :param level: of the evidence, which is said behind the score where it was examined.
+    """
     if verdict == "not_measured":
         return f"not measured ({cause_words(cause or 'unknown')})"
     score = None if overall is None else f"{number(overall)}/10"
-    return ", ".join(filter(None, (cause and cause_words(cause), score))) or "no score"
+    words = ", ".join(filter(None, (cause and cause_words(cause), score))) or "no score"
+    return f"{words} evidence {level}" if level else words
 
 
 def number(score: float | None) -> str:
@@ -50,9 +54,13 @@ def explain(result: CaseResult, artifacts: str) -> str:
 
 def verdict_line(result: CaseResult) -> str:
     """Return the verdict and its reason in one line."""
-    fault = result.fault
-    words = status(result.verdict, result.overall, fault.cause if fault else None)
-    return f"{words}: {fault.message}" if fault else f"{words}, missed {', '.join(result.missed)}"
+    level = result.evidence.level if result.evidence else None
+    words = status(result.verdict, result.overall, result.cause, level)
+    if result.fault:
+        return f"{words}: {result.fault.message}"
+    if result.verdict == "not_measured":
+        return f"{words}: there are no files that the evidence could be examined in."
+    return f"{words}, missed {', '.join(result.missed)}"
 
 
 def _score_table(result: CaseResult) -> list[str]:

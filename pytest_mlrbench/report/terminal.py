@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from pytest_mlrbench.judges.kinship import warning
+from pytest_mlrbench.report.chains import beside, funnel
 from pytest_mlrbench.report.document import Report
 from pytest_mlrbench.report.summary import StageSummary
 from pytest_mlrbench.report.table import cause_words, columns
@@ -48,6 +49,8 @@ def summary_lines(
     ]
     for stage in stages:
         lines += _details(stage)
+    if both := beside(stages):
+        lines += ["", *both, ""]
     lines += [
         f"  {stage.stage} has no threshold: what was measured has passed"
         for stage in stages
@@ -130,6 +133,10 @@ def _details(stage: StageSummary) -> list[str]:
             for name, judge in stage.judges.items()
         )
         lines.append(f"  {stage.stage} judges' overall means: {means}")
+    if stage.evidence:
+        levels = ", ".join(f"{n} {cause_words(level)}" for level, n in stage.evidence.items())
+        lines.append(f"  {stage.stage} evidence, of {stage.selected} cases: {levels}")
+    lines += funnel(stage)
     for role, used in stage.spent.items():
         tokens = " and ".join(
             f"{'unknown' if number is None else f'{number:,}'} tokens {way}"

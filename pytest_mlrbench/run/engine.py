@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.errors import InputError, SystemFault
-from pytest_mlrbench.judges.base import Judge, Reviewable
+from pytest_mlrbench.evidence.options import EvidenceOptions
+from pytest_mlrbench.judges.base import Judge
 from pytest_mlrbench.judges.kinship import author_of
-from pytest_mlrbench.judges.panel import combine
-from pytest_mlrbench.run import digests
+from pytest_mlrbench.run import checkpoints, digests
 from pytest_mlrbench.run.answering import answer, lay, spent_by_agent
+from pytest_mlrbench.run.assessing import Assessment, Assessor
+from pytest_mlrbench.run.examining import is_examined, rules
 from pytest_mlrbench.run.faults import fault_record
 from pytest_mlrbench.run.folder import RunFolder, read_model
-from pytest_mlrbench.run.judging import (
-    Reviews,
-    complete,
-    judge_record,
-    panel_fault,
-    review_all,
-    slowest,
-    spent,
-)
-from pytest_mlrbench.run.result import CaseResult, FaultRecord
-from pytest_mlrbench.run.submission import (
-    SubmissionRecord,
-    can_be_judged,
-    digest_of,
-    is_unchanged,
-)
+from pytest_mlrbench.run.judging import judge_record, slowest
+from pytest_mlrbench.run.result import CaseResult, EvidenceRecord
+from pytest_mlrbench.run.submission import SubmissionRecord, is_unchanged
 from pytest_mlrbench.run.thresholds import Threshold
 from pytest_mlrbench.sandbox.local import reap
 from pytest_mlrbench.sandbox.rooms import Rooms
@@ -44,23 +32,6 @@ from pytest_mlrbench.suites.tasks import Input, Suite
 
 #: Causes of results that say nothing about the case, only that it did not come to its end.
 UNFINISHED = frozenset({"interrupted", "worker_crash", "budget", "not_started"})
-
-
-_CHANGED = FaultRecord(
-    blame="agent",
-    cause="unusable_output",
-    message="what the agent left was changed while it was judged.",
-)
-
-
-async def _was_changed(workspace: Path, digest: str | None) -> bool:
-    """Whether a function of this process, which nobody can end, has written on.
-
-    By content, as times can be set back.
-    """
-    if digest is None:
-        return False
-    return (await asyncio.to_thread(digest_of, workspace))[0] != digest
 
 
 @dataclass
@@ -85,6 +56,8 @@ class Engine:
     stopped: Callable[[], SystemFault | None] = lambda: None
     #: Where commands of the agent run; null for an agent that runs none.
     rooms: Rooms | None = None
+    #: What is made of evidence.
+    evidence: EvidenceOptions = field(default_factory=EvidenceOptions)
     #: Case name → why a recorded result was not reused.
     _stale: dict[str, str] = field(default_factory=dict)
 
@@ -153,7 +126,15 @@ class Engine:
             "agent": agent and digests.of_json([self.agent.spec, agent, *self._image(case)]),
             "rubric": self.rubric(case.stage).digest,
             "judges": self._panel,
+            **self._examining(case),
         }
+
+    def _examining(self, case: Case) -> dict[str, str]:
+        """Digest of how evidence is examined, and of what is made of it."""
+        if not is_examined(self.agent, case.stage):
+            return {}
+        chained = [asdict(self.evidence)] if case.stage == "end_to_end" else []
+        return {"evidence": digests.of_json([rules(), *chained])}
 
     def _image(self, case: Case) -> list[str]:
         """Digest of the image that commands run in, if they run in one."""
@@ -251,27 +232,15 @@ class Engine:
         self, case: Case, key: dict[str, str | None], submission: SubmissionRecord | SystemFault
     ) -> CaseResult:
         folder = self._case_folder(case)
-        reviews: Reviews = {}
         author = author_of(self.agent)
-        seconds = digest = stamp = used = sandbox = panel = None
-        gpus: tuple[str, ...] = ()
+        left: SubmissionRecord | None = None
         if isinstance(submission, SystemFault):
-            fault: FaultRecord | None = fault_record(submission)
-            used = spent_by_agent(self.agent, case)
+            found, used = Assessment(fault_record(submission)), spent_by_agent(self.agent, case)
         else:
-            seconds, fault = submission.seconds, submission.fault
-            digest, stamp, used = submission.digest, submission.stamp, submission.spent
-            sandbox, gpus = submission.sandbox, submission.gpus
-            workspace = folder / "submission"
-            if can_be_judged(workspace, STAGES[case.stage], fault):
-                work = Reviewable(case, workspace, submission.digest, self.agent.system)
-                reviews = await review_all(self.judges, work, folder / "reviews")
-                if submission.sandbox is None and await _was_changed(workspace, digest):
-                    reviews = {}
-                    fault = fault or _CHANGED
-                missing = panel_fault(reviews)
-                fault = fault or missing
-                panel = combine(complete(reviews)) if reviews and not missing else None
+            left, used = submission, submission.spent
+            assessor = Assessor(self.agent, self.judges, self.evidence)
+            found = await assessor.assess(case, submission, folder)
+        reviews, panel = found.reviews, found.panel
         return CaseResult(
             case=case.name,
             suite=case.suite,
@@ -283,25 +252,32 @@ class Engine:
             agent_digest=key["agent"],
             rubric=self.rubric(case.stage).name,
             verdict="not_measured",  # until the thresholds are applied
-            fault=fault,
+            fault=found.fault,
             overall=panel.overall if panel else None,
             scores=panel.scores if panel else {},
             spread=panel.spread if panel else None,
             judges={
                 j.id: judge_record(j, reviews[j.id], author) for j in self.judges if j.id in reviews
             },
-            seconds_agent=seconds,
+            evidence=EvidenceRecord.of(found.evidence) if found.evidence else None,
+            checkpoints={
+                stage: checkpoints.record(self.rubric(stage).name, part)
+                for stage, part in found.parts.items()
+            },
+            reached=found.reached,
+            stopped_by=found.stopped_by,
+            seconds_agent=left.seconds if left else None,
             seconds_judge=slowest(reviews),
             spent_agent=used,
-            spent_judge=spent(reviews),
-            sandbox=sandbox,
-            gpus=gpus,
+            spent_judge=found.spent,
+            sandbox=left.sandbox if left else None,
+            gpus=left.gpus if left else (),
             author=None if author == self.agent.spec else author,
             artifacts=folder.relative_to(self.folder.path).as_posix(),
             attempts=self.folder.attempts(folder),
             rerun_because=self._stale.get(case.name),
-            submission_digest=digest,
-            submission_stamp=stamp,
+            submission_digest=left.digest if left else None,
+            submission_stamp=left.stamp if left else None,
             key=key,
         )
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pytest_mlrbench.run.plan import Plan
 from pytest_mlrbench.spent import usd
 from pytest_mlrbench.suites.select import Case
-from pytest_mlrbench.suites.stages import STAGES
+from pytest_mlrbench.suites.stages import CHAIN, STAGES
 
 if TYPE_CHECKING:
     from pytest_mlrbench.models.config import ModelConfig
@@ -58,8 +58,9 @@ def estimate(plan: Plan, cases: Sequence[Case]) -> list[str]:
     for case in cases:
         for judge in plan.judges:
             if config := _model(judge):
-                calls, shown = _review(plan, case)
-                sums.setdefault(config, _Sum()).add(calls, calls * shown, calls * REVIEW)
+                for one in _reviewed(plan, case):
+                    calls, shown = _review(plan, one)
+                    sums.setdefault(config, _Sum()).add(calls, calls * shown, calls * REVIEW)
         if plan.agent and (config := _model(plan.agent)):
             sums.setdefault(config, _Sum()).add(*SCAFFOLD[case.stage])
     counts = Counter(case.stage for case in cases)
@@ -90,6 +91,13 @@ def _alone(plan: Plan, cases: Sequence[Case]) -> list[str]:
 def _model(who: object) -> ModelConfig | None:
     """The model that a judge or agent asks; null for one that asks none."""
     return getattr(who, "config", None)
+
+
+def _reviewed(plan: Plan, case: Case) -> list[Case]:
+    """The case, and the checkpoints in it that are scored too."""
+    if case.stage != "end_to_end" or not plan.options.evidence.checkpoints:
+        return [case]
+    return [case, *(replace(case, stage=stage, chain=case.stage) for stage in CHAIN[:-1])]
 
 
 def _review(plan: Plan, case: Case) -> tuple[int, int]:

@@ -11,7 +11,9 @@
                  agent.log         what it printed
                  agent_calls.jsonl, steps/   the calls and steps of a scaffold agent
                  submission.json   how it ended
+                 evidence.json     what supports its results
                  reviews/<judge>.json
+                 checkpoints/<stage>/reviews/<judge>.json    of the stages within an end-to-end case
                  result.json       the case's result
              superseded/           cases that were run again, as they were
 """
@@ -39,6 +41,8 @@ from pytest_mlrbench.values import Record, Value
 
 #: Name of a case.
 _NAME = re.compile(r".+/[^/]+/[^/]+/r[1-9]\d*")
+#: Folder in a case's folder with what was said of the stages within it.
+CHECKPOINTS = "checkpoints"
 _Model = TypeVar("_Model", bound=Value)
 
 #: How long a session waits for the processes of an earlier, killed one to end, in seconds.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,10 +118,11 @@ def judge_record(judge: Judge, review: Review | SystemFault, author: str) -> Jud
     )
 
 
-def spent(reviews: Reviews) -> Spent | None:
-    """What the models used that were asked for *reviews*, the unusable ones included."""
+def spent(panels: Iterable[Reviews]) -> Spent | None:
+    """What the models used that were asked for the reviews, the unusable ones included."""
     found = [
         review.answer.spent if isinstance(review, Review) else getattr(review, "spent", None)
+        for reviews in panels
         for review in reviews.values()
     ]
     known = [part for part in found if part is not None]

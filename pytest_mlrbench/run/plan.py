@@ -9,6 +9,7 @@ from functools import cached_property
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.agents.function import FunctionAgent
 from pytest_mlrbench.agents.needs import needs_of
+from pytest_mlrbench.agents.replay import ReplayAgent
 from pytest_mlrbench.agents.specs import make_agent
 from pytest_mlrbench.errors import InputError
 from pytest_mlrbench.fetching.verify import check_files
@@ -18,7 +19,7 @@ from pytest_mlrbench.judges.kinship import Kinship, author_of, kin, warning
 from pytest_mlrbench.judges.specs import make_judges
 from pytest_mlrbench.options import Options
 from pytest_mlrbench.run.live import Live
-from pytest_mlrbench.run.thresholds import DEFAULT, Threshold, check_names
+from pytest_mlrbench.run.thresholds import DEFAULT, RECORDED, Threshold, check_names
 from pytest_mlrbench.sandbox.given import check_given
 from pytest_mlrbench.sandbox.rooms import Rooms
 from pytest_mlrbench.spent import usd
@@ -74,12 +75,13 @@ class Plan:
             rubrics = dict(stage_rubrics(options.rubrics))
         if judges:
             rubrics = {stage: judges[0].rubric(stage) for stage in STAGES}
-        thresholds = tuple(Threshold.parse(text) for text in options.threshold or (DEFAULT,))
-        check_names(thresholds, rubrics, stages)
         cases = make_cases(suite, stages, tasks, options.repeats)
         needs = needs_of(agent) if agent else None
         resuming = bool(options.resume)
         rooms = Rooms(options.sandbox, options.agent, needs, stages, live, resuming=resuming)
+        rules = options.threshold or _defaults(stages, rooms, agent)
+        thresholds = tuple(Threshold.parse(text) for text in rules)
+        check_names(thresholds, rubrics, stages)
         return cls(
             options, suite, stages, cases, agent, tuple(judges), thresholds, rubrics, live, rooms
         )
@@ -194,7 +196,7 @@ class Plan:
     def asserted(self, stage: str) -> list[str]:
         """Return the thresholds asserted in *stage*, as text."""
         names = self.rubrics[stage].names(stage)
-        return [f"{t.name}{t.op}{t.value}" for t in self.thresholds if t.applies(stage, names)]
+        return [t.rule for t in self.thresholds if t.applies(stage, names)]
 
     def describe(self) -> list[str]:
         """Return lines that say what will be run, for people."""
@@ -249,9 +251,20 @@ class Plan:
         rules = [f"{rule} in {', '.join(stages)}" for rule, stages in by_rule.items()]
         if len(by_rule) == 1:
             rules = list(by_rule)
-        own = [str(threshold) for threshold in self.thresholds] != [DEFAULT]
-        replaced = f" (in place of {DEFAULT})" if own else ""
+        default = _defaults(self.stages, self.rooms, self.agent)
+        own = [str(threshold) for threshold in self.thresholds] != list(default)
+        replaced = f" (in place of {' and '.join(default)})" if own else ""
         return [f"mlrbench: thresholds{replaced}: " + "; ".join(rules)]
+
+
+def _defaults(stages: Sequence[str], rooms: Rooms, agent: Agent | None) -> tuple[str, ...]:
+    """The thresholds where the user gives none: with a record of what ran, something has to have.
+
+    A run that is judged again keeps its line of evidence, since its record lies beside its work.
+    """
+    stored = agent.rules if isinstance(agent, ReplayAgent) else ()
+    recorded = rooms.uses("docker") and "experiment" in stages
+    return (DEFAULT, RECORDED) if recorded or RECORDED in stored else (DEFAULT,)
 
 
 def prepare(agent: Agent, rooms: Rooms, cases: Sequence[Case]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from pydantic import Field
@@ -62,6 +63,8 @@ class RunRecord(Record):
     replayed: bool = False
     #: What containers of agents are given; empty where there are none.
     containers: dict[str, str] = Field(default_factory=dict)
+    #: What is made of evidence: ``checkpoints``, ``stops``, ``is_shown``.
+    evidence: dict[str, bool] = Field(default_factory=dict)
     rubrics: dict[str, str]
     thresholds: tuple[str, ...]
     demo: bool
@@ -108,6 +111,7 @@ class RunRecord(Record):
             models=plan.live.settings(),
             replayed=plan.live.replays,
             containers=plan.rooms.settings(),
+            evidence=asdict(options.evidence),
             rubrics=(earlier.rubrics if earlier else {}) | rubrics,
             thresholds=tuple(str(threshold) for threshold in plan.thresholds),
             demo=plan.demo,

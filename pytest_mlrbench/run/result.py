@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
 
 from pytest_mlrbench.errors import Blame
-from pytest_mlrbench.run.thresholds import Threshold
+from pytest_mlrbench.evidence.base import LEVELS, Evidence, Level
+from pytest_mlrbench.run.thresholds import EVIDENCE, Threshold
 from pytest_mlrbench.spent import Spent
 from pytest_mlrbench.values import Record
 
@@ -38,8 +40,53 @@ class JudgeRecord(Record):
     fault: FaultRecord | None = None
 
 
+class EvidenceRecord(Record):
+    """What ``evidence.json`` comes to, where the findings are. Null: it cannot be told."""
+
+    level: Level
+    examined: tuple[str, ...]
+    fabricated: bool | None
+    undisclosed_synthetic: bool | None
+    paper_untraced: bool | None
+    #: Kind of finding → how many.
+    findings: dict[str, int]
+    #: Numbers that are reported, in all documents, and those of them that were traced.
+    reported: int
+    traced: int
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> EvidenceRecord:
+        """Sum up what was found."""
+        kinds = Counter(finding.kind for finding in evidence.findings)
+        return cls(
+            level=evidence.level,
+            examined=evidence.examined,
+            fabricated=evidence.fabricated,
+            undisclosed_synthetic=evidence.undisclosed_synthetic,
+            paper_untraced=evidence.paper_untraced,
+            findings=dict(sorted(kinds.items())),
+            reported=sum(counted.reported for counted in evidence.claims.values()),
+            traced=sum(counted.traced for counted in evidence.claims.values()),
+        )
+
+
+class CheckpointRecord(Record):
+    """What the panel says of a stage within an end-to-end case; nothing is asserted of it."""
+
+    rubric: str
+    overall: float | None = None
+    scores: dict[str, float] = Field(default_factory=dict)
+    #: Judge → its overall score.
+    judges: dict[str, int] = Field(default_factory=dict)
+    #: Why it has no score.
+    fault: FaultRecord | None = None
+
+
 class ThresholdRecord(Record):
-    """One threshold that applies, the score, and whether it is met; null if unmeasured."""
+    """One threshold that applies, the score, and whether it is met; null if unmeasured.
+
+    The score of ``evidence`` is the number of a level.
+    """
 
     threshold: str
     name: str
@@ -69,6 +116,13 @@ class CaseResult(Record):
     spread: float | None = None
     judges: dict[str, JudgeRecord] = Field(default_factory=dict)
     thresholds: tuple[ThresholdRecord, ...] = ()
+    #: Null where it was not examined.
+    evidence: EvidenceRecord | None = None
+    #: Of a chain: stage → its score by itself, where it was asked for and its files are there.
+    checkpoints: dict[str, CheckpointRecord] = Field(default_factory=dict)
+    #: Of a chain: the last stage that counts, and what stopped it, where something did.
+    reached: str | None = None
+    stopped_by: str | None = None
     seconds_agent: float | None = None
     seconds_judge: float | None = None
     #: What the models asked for it used; null where none was asked.
@@ -97,7 +151,7 @@ class CaseResult(Record):
         checks = []
         for t in thresholds:
             if t.applies(self.stage, names):
-                score = self.overall if t.name == "overall" else self.scores.get(t.name)
+                score = self._score(t.name)
                 met = None if score is None else t.met(score)
                 checks.append(ThresholdRecord(threshold=str(t), name=t.name, score=score, met=met))
         if self.fault is not None:
@@ -110,6 +164,18 @@ class CaseResult(Record):
         if (tuple(checks), verdict) == (self.thresholds, self.verdict):
             return self
         return self.model_copy(update={"thresholds": tuple(checks), "verdict": verdict})
+
+    def _score(self, name: str) -> float | None:
+        if name == EVIDENCE:
+            return float(LEVELS.index(self.evidence.level)) if self.evidence else None
+        return self.overall if name == "overall" else self.scores.get(name)
+
+    @property
+    def cause(self) -> str | None:
+        """The word for what went wrong, where something did; a missed threshold is nothing such."""
+        if self.fault is None and self.verdict == "not_measured":
+            return "not_examined"  # only the evidence can be missing where there are scores
+        return self.fault.cause if self.fault else None
 
     @property
     def missed(self) -> tuple[str, ...]:

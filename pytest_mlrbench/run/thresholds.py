@@ -8,11 +8,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.evidence.base import LEVELS
 from pytest_mlrbench.suites.rubrics import HIGHEST, LOWEST, Rubric, rubric
 from pytest_mlrbench.suites.stages import STAGES
 
 #: The acceptance line of the paper (arXiv 2505.19955).
 DEFAULT = "overall>=6.0"
+#: What is asserted besides where the sandbox records what ran.
+RECORDED = "experiment:evidence>=executed"
+#: The name whose values are levels of evidence.
+EVIDENCE = "evidence"
+#: Stages of which evidence is examined: those that report results.
+EXAMINED = ("experiment", "paper", "end_to_end")
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -23,14 +30,17 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 }
 _GRAMMAR = re.compile(
     r"\s*(?:(?P<stage>\w+)\s*:)?\s*(?P<name>[a-z][a-z0-9_.]*)\s*"
-    r"(?P<op>>=|<=|==|>|<)\s*(?P<value>\d+(?:\.\d+)?)\s*",
+    r"(?P<op>>=|<=|==|>|<)\s*(?P<value>\d+(?:\.\d+)?|[a-z]+)\s*",
     re.ASCII,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """One condition on one number; *stage* is empty where it holds in every stage that has it."""
+    """One condition on one number; *stage* is empty where it holds in every stage that has it.
+
+    The number of ``evidence`` is that of a level.
+    """
 
     stage: str
     name: str
@@ -53,26 +63,46 @@ class Threshold:
             raise InputError(
                 f"threshold {text!r}: there is no stage {stage!r}: stages are {', '.join(STAGES)}."
             )
-        if name == "evidence":
-            raise InputError(
-                f"threshold {text!r}: evidence is not examined by this version; leave it out."
-            )
-        value = float(match["value"])
-        if not LOWEST <= value <= HIGHEST:
-            raise InputError(f"threshold {text!r}: scores go from {LOWEST} to {HIGHEST}.")
+        value = _level(text, match["value"]) if name == EVIDENCE else _score(text, match["value"])
         return cls(stage, name, match["op"], value)
 
     def __str__(self) -> str:
-        stage = f"{self.stage}:" if self.stage else ""
-        return f"{stage}{self.name}{self.op}{self.value!r}"
+        return f"{self.stage}:{self.rule}" if self.stage else self.rule
+
+    @property
+    def rule(self) -> str:
+        """The threshold without its stage."""
+        value = LEVELS[int(self.value)] if self.name == EVIDENCE else repr(self.value)
+        return f"{self.name}{self.op}{value}"
 
     def applies(self, stage: str, names: Sequence[str]) -> bool:
         """Whether the threshold is asserted in *stage*, whose rubric scores *names*."""
-        return self.stage in ("", stage) and (self.name == "overall" or self.name in names)
+        if self.stage not in ("", stage):
+            return False
+        if self.name == EVIDENCE:
+            return stage in EXAMINED
+        return self.name == "overall" or self.name in names
 
     def met(self, score: float) -> bool:
         """Whether *score* satisfies the condition."""
         return _OPERATORS[self.op](score, self.value)
+
+
+def _score(text: str, value: str) -> float:
+    if not value[0].isdigit():
+        raise InputError(f"threshold {text!r}: {value!r} is no number.")
+    if not LOWEST <= float(value) <= HIGHEST:
+        raise InputError(f"threshold {text!r}: scores go from {LOWEST} to {HIGHEST}.")
+    return float(value)
+
+
+def _level(text: str, value: str) -> float:
+    levels = {name: number for number, name in enumerate(LEVELS)}
+    known = levels | {str(number): number for number in levels.values()}
+    if value not in known:
+        names = ", ".join(LEVELS)
+        raise InputError(f"threshold {text!r}: levels of evidence are {names} (0 to 4).")
+    return float(known[value])
 
 
 def check_names(
@@ -88,6 +118,7 @@ def check_names(
         stages = [threshold.stage] if threshold.stage else list(selected)
         if not any(threshold.applies(stage, rubrics[stage].names(stage)) for stage in stages):
             known = ["overall", *(name for stage in stages for name in rubrics[stage].names(stage))]
+            known += [EVIDENCE] if set(stages) & set(EXAMINED) else []
             raise InputError(
                 f"threshold {str(threshold)!r}: {threshold.name!r} is not scored in"
                 f" {', '.join(stages)} by {_names(rubrics[stage] for stage in stages)};"

@@ -16,17 +16,23 @@ MOST_REPEATS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One (task, stage, repeat): exactly one pytest item. Repeats count from 1."""
+    """One (task, stage, repeat): exactly one pytest item. Repeats count from 1.
+
+    Or, within one: a stage that it went through, and that is looked at by itself.
+    """
 
     suite: str
     stage: str
     task: Task
     repeat: int = 1
+    #: The stage of the case that this is a checkpoint of; empty for a case.
+    chain: str = ""
 
     @property
     def name(self) -> str:
         """``suite/stage/task/rN``: the identity of the case in every record and report."""
-        return f"{self.suite}/{self.stage}/{self.task.id}/r{self.repeat}"
+        name = f"{self.suite}/{self.chain or self.stage}/{self.task.id}/r{self.repeat}"
+        return f"{name}#{self.stage}" if self.chain else name
 
     @property
     def test_id(self) -> str:

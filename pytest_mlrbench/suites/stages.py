@@ -34,6 +34,9 @@ class Stage:
     timeout: float
 
 
+#: The stages that an end-to-end case goes through, in their order.
+CHAIN = ("idea", "proposal", "experiment", "paper")
+
 STAGES: Mapping[str, Stage] = {
     stage.name: stage
     for stage in (

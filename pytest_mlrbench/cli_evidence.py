@@ -1,0 +1,113 @@
+"""``mlrbench evidence DIR``: what supports the results that a run reports."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_mlrbench.errors import InputError
+
+if TYPE_CHECKING:
+    from pytest_mlrbench.evidence.base import Evidence
+
+#: Exit codes. The first is never called clean: what was not found may be there.
+NOTHING_FOUND, FOUND, CANNOT_TELL = 0, 1, 2
+#: Findings of one run that are printed; ``--json`` has all.
+_MOST = 60
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "evidence",
+        help="say what supports the results that a run reports",
+        description="DIR is a run folder, the folder of one of its cases, or any folder with"
+        " results/results.md or results/paper.md, as in the published layout. Exit code: 0 nothing"
+        " found, 1 results without an execution or a paper beyond its run, 2 it cannot be told (or"
+        " DIR is no such folder).",
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=_evidence)
+
+
+def _evidence(arguments: argparse.Namespace) -> int:
+    found = examine_all(arguments.folder)
+    if arguments.json:
+        plain = {name: evidence.model_dump(mode="json") for name, evidence in found.items()}
+        print(json.dumps(plain.get("", plain), indent=1))
+    else:
+        print("\n\n".join("\n".join(_lines(*one)) for one in found.items()))
+    return max(map(code, found.values()), key=[NOTHING_FOUND, CANNOT_TELL, FOUND].index)
+
+
+def examine_all(folder: Path) -> Mapping[str, Evidence]:
+    """Return case → what was found; one without a name where *folder* is no run folder.
+
+    :raises InputError: there is nothing to examine in it.
+    """
+    from pytest_mlrbench.evidence.examine import examine_case, examine_folder
+    from pytest_mlrbench.run.thresholds import EXAMINED
+
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder.")
+    if (folder / "submission").is_dir():
+        return {"": examine_case(folder, _stage_of(folder))}
+    if not (folder / "run.json").is_file():
+        return {"": examine_folder(folder)}
+    places = sorted(folder.glob("cases/*/*/r*"))
+    cases = [place for place in places if (place / "submission").is_dir()]
+    if not (looked_at := [case for case in cases if _stage_of(case) in EXAMINED]):
+        raise InputError(f"run {folder} has no case of {', '.join(EXAMINED)} with files.")
+    below = folder / "cases"
+    return {
+        case.relative_to(below).as_posix(): examine_case(case, _stage_of(case))
+        for case in looked_at
+    }
+
+
+def _stage_of(case: Path) -> str:
+    """The stage of a case's folder, ``<stage>/<task>/rN``."""
+    return case.resolve().parents[1].name
+
+
+def code(evidence: Evidence) -> int:
+    """Return the exit code that says what was found in one run."""
+    if evidence.fabricated or evidence.paper_untraced:
+        return FOUND
+    return CANNOT_TELL if evidence.fabricated is None else NOTHING_FOUND
+
+
+def _lines(name: str, evidence: Evidence) -> list[str]:
+    lines = [
+        *([name] if name else []),
+        f"evidence {evidence.level}: {evidence.because}",
+        f"looked at: {', '.join(evidence.examined) or 'the report alone'}",
+        *(
+            f"{document}: {n.reported} numbers reported, {n.traced} traced, {n.chance} there by"
+            f" chance as well, {n.untraced} not found"
+            for document, n in evidence.claims.items()
+        ),
+        *(
+            f"{what}: {_WORDS[answer]}"
+            for what, answer in (
+                ("results that no execution produced", evidence.fabricated),
+                ("made-up data that are not said to be", evidence.undisclosed_synthetic),
+                ("a paper beyond its run", evidence.paper_untraced),
+            )
+            if what != "a paper beyond its run" or "papers" in evidence.examined
+        ),
+    ]
+    for finding in evidence.findings[:_MOST]:
+        place = f" [{finding.place}]" if finding.place else ""
+        quote = f"\n      {finding.quote}" if finding.quote else ""
+        lines.append(f"  {finding.severity:6} {finding.kind}: {finding.sentence}{place}{quote}")
+    if len(evidence.findings) > _MOST:
+        lines.append(f"  and {len(evidence.findings) - _MOST} more: see --json")
+    return lines
+
+
+_WORDS = {True: "found", False: "nothing found", None: "cannot be told"}

@@ -1,0 +1,108 @@
+"""Examines a run: every look that there is something for, and what the findings come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.evidence import citations, code, papers, typed
+from pytest_mlrbench.evidence.base import Command, Evidence, Finding
+from pytest_mlrbench.evidence.closed import closed_findings
+from pytest_mlrbench.evidence.code_announced import announced
+from pytest_mlrbench.evidence.code_hollow import hollow
+from pytest_mlrbench.evidence.code_offsets import constant_offsets
+from pytest_mlrbench.evidence.executions import executed
+from pytest_mlrbench.evidence.gathering import LOG, PAPER, RESULTS, Gathered
+from pytest_mlrbench.evidence.tracking import Tracked, track
+from pytest_mlrbench.evidence.unread import failed_writers, unread_findings
+from pytest_mlrbench.evidence.weighing import Run, weigh
+
+_LITERATURE = "related_work.md"
+#: Texts of a run, beside what it printed, that are held against its paper.
+_RECORDS = (".json", ".csv", ".txt", ".log", ".yaml", ".yml", ".tsv", ".jsonl")
+_MANY = 200
+
+
+def examine_case(folder: Path, stage: str) -> Evidence:
+    """Examine the case in *folder*: its submission, and what was recorded beside it."""
+    run = Gathered(folder / "submission", folder)
+    if stage == "paper":
+        return _examine(run, "its results were given", is_given=True)
+    return _examine(run, executed(run))
+
+
+def examine_folder(folder: Path) -> Evidence:
+    """Examine a run that is a folder on its own, as in the published layout.
+
+    :raises InputError: it has no results.
+    """
+    run = Gathered(folder)
+    if not run.documents:
+        raise InputError(f"{folder} has neither {RESULTS} nor {PAPER}.")
+    return _examine(run, executed(run))
+
+
+def _examine(run: Gathered, how: str, *, is_given: bool = False) -> Evidence:
+    """Look at everything that there is.
+
+    :param how: it is known that something was executed; empty if it is not.
+    :param is_given: whether the results were given, so that only the paper is the agent's.
+    """
+    tracked = track(run, (PAPER,)) if is_given else track(run)
+    found = [] if is_given else [*_of_results(run, tracked)]
+    found += tracked.findings
+    found += _of_texts(run)
+    weighed = Run(
+        has_report=bool(run.documents),
+        examined=tuple(_examined(run, tracked)),
+        claims=tracked.claims,
+        executed=how,
+        is_known=is_given or run.origins is not None,
+    )
+    return weigh(weighed, _ordered(found))
+
+
+def _examined(run: Gathered, tracked: Tracked) -> Iterator[str]:
+    there = {
+        "ledger": run.view is not None and run.view.is_whole,
+        "transcript": run.actions is not None,
+        "code": bool(run.sources),
+        "data": tracked.has_data,
+        "papers": PAPER in run.documents,
+    }
+    return (name for name, is_there in there.items() if is_there)
+
+
+def _of_results(run: Gathered, tracked: Tracked) -> Iterator[Finding]:
+    """What speaks for or against the results."""
+    if run.actions is not None:
+        yield from typed.findings(run.actions, run.sources, run.files, run.story, run.told)
+    if run.view is not None:
+        yield from closed_findings(
+            run.view, run.files, run.claims, printed=run.printed, sources=tracked.sources or None
+        )
+        yield from unread_findings(run.view, run.files)
+        yield from failed_writers(run.origins or {}, tracked.sources)
+    yield from code.findings(run.sources, run.files, run.actions)
+    yield from hollow(run.files, run.documents)
+    yield from constant_offsets(run.files, run.documents)
+    yield from announced([*run.printed, run.text(LOG)], run.documents)
+
+
+def _of_texts(run: Gathered) -> Iterator[Finding]:
+    """What the paper adds to its run, and what it cites."""
+    if paper := run.text(PAPER):
+        records = [name for name in run.files if name.endswith(_RECORDS)][:_MANY]
+        # With the commands themselves, which say with what seeds programs were run again.
+        commands = [it.text for it in run.actions or () if isinstance(it, Command)]
+        texts = [*run.printed, *commands, *map(run.text, records)]
+        yield from papers.findings(paper, run.text(RESULTS), texts, run.sources)
+    cited = {name: text for name in (PAPER, _LITERATURE) if (text := run.text(name))}
+    yield from citations.findings(cited, datetime.now(UTC).date())
+
+
+def _ordered(found: list[Finding]) -> list[Finding]:
+    order = {"proof": 0, "strong": 1, "hint": 2}
+    return sorted(dict.fromkeys(found), key=lambda one: order[one.severity])
