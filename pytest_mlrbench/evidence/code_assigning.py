@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from pytest_mlrbench.evidence.code_arithmetic import operate
-from pytest_mlrbench.evidence.code_merging import computed, kind_of, made_of
+from pytest_mlrbench.evidence.code_merging import kind_of, made_of
 from pytest_mlrbench.evidence.code_methods import Methods
 from pytest_mlrbench.evidence.code_values import (
     COMPUTED,
@@ -15,7 +15,6 @@ from pytest_mlrbench.evidence.code_values import (
     Kind,
     Leaf,
     Table,
-    Text,
     Thing,
     Value,
     literal,
@@ -38,8 +37,7 @@ class Assigning(Methods):
 
     def assign(self, target: ast.AST, value: Value) -> None:
         """Give *value* to a target, as a branch that a result decided on gives it."""
-        if max(self.call.under, default=Kind.LITERAL) is Kind.COMPUTED:
-            value = self._decided(value)
+        value = self.decided(value)
         match target:
             case ast.Name():
                 self.call.scope.names[target.id] = value
@@ -54,11 +52,6 @@ class Assigning(Methods):
                     self.put(owner.attributes, literal(target.attr), value, not self.call.under)
             case ast.Subscript():
                 self._store(target, value)
-
-    def _decided(self, value: Value) -> Value:
-        # What a report says may hang on a result; the numbers in it are what they are.
-        is_text = isinstance(value, Text) or isinstance(getattr(value, "value", None), str)
-        return value if is_text else computed(value)
 
     def _unpack(self, targets: Sequence[ast.expr], value: Value) -> None:
         known = isinstance(value, Items) and len(value.items) == len(targets)

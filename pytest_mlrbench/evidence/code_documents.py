@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from pytest_mlrbench.evidence.code_merging import parts
 from pytest_mlrbench.evidence.code_metrics import is_telling
@@ -18,8 +20,6 @@ from pytest_mlrbench.evidence.code_values import (
     Value,
 )
 
-#: Numbers of one name, and of one list, that count: a curve is one result, not fifty.
-OF_ONE_NAME = 1
 #: Bounds of what is looked at in one saved value, and of a document.
 WIDEST, DEEPEST_KEYS, MOST_LINES = 2000, 8, 3000
 
@@ -31,34 +31,50 @@ def is_made(leaf: Leaf) -> bool:
     return leaf.depth > 0
 
 
-def saved_cells(value: Value) -> Iterator[tuple[tuple[str, ...], Leaf, int]]:
-    """Yield the numbers in *value* under their keys, and how many of each name count."""
-    waiting: list[tuple[tuple[str, ...], Value, int]] = [((), value, OF_ONE_NAME)]
-    steps = 0
-    while waiting and steps < 4 * WIDEST:
-        steps += 1
-        path, here, limit = waiting.pop(0)
-        if len(path) > DEEPEST_KEYS:
-            continue
+def saved_cells(value: Value) -> Iterator[tuple[tuple[str, ...], Leaf]]:
+    """Yield the numbers in *value* under their keys."""
+    waiting: deque[tuple[tuple[str, ...], Value]] = deque([((), value)])
+    for _ in range(4 * WIDEST):
+        if not waiting:
+            return
+        path, here = waiting.popleft()
         if isinstance(here, Leaf):
-            yield path, here, limit
+            yield path, here
+        elif len(path) > DEEPEST_KEYS:
+            continue
         elif isinstance(here, Table | Thing):
             table = here if isinstance(here, Table) else here.attributes
+            names = _names_of_rows(table)
             for key, cell in list(table.cells.items())[:400]:
-                waiting.append(((*path, str(key)[:60]), cell, limit))
+                inside = (*path, str(key)[:60])
+                if names and isinstance(cell, Items) and len(cell.items) == len(names):
+                    pairs = zip(names, cell.items, strict=True)
+                    waiting += [((*inside, f"[{name}]"), item) for name, item in pairs]
+                else:
+                    waiting.append((inside, cell))
             if table.rest is not None:
-                waiting.append(((*path, "*"), table.rest, limit))
+                waiting.append(((*path, "*"), table.rest))
         elif isinstance(here, Items):
-            for item in here.items[:400]:
-                waiting.append(((*path, *_named(item)), item, min(limit, OF_ONE_NAME)))
+            waiting += [((*path, *_named(item)), item) for item in here.items[:400]]
 
 
 def _named(row: Value) -> tuple[str, ...]:
     """Return what a row of a list of rows calls itself, if that stands in the program."""
-    for cell in row.cells.values() if isinstance(row, Table) else ():
+    table = row.attributes if isinstance(row, Thing) else row
+    for cell in table.cells.values() if isinstance(table, Table) else ():
         if isinstance(cell, Leaf) and isinstance(cell.value, str) and cell.value[:1].isalpha():
-            return (f"[{cell.value[:40]}]",) if len(cell.value) < 40 else ()
+            return (f"[{cell.value}]",) if len(cell.value) < 40 else ()
     return ()
+
+
+def _names_of_rows(table: Table) -> list[str]:
+    """Return the names of the rows of a table that is a dictionary of columns."""
+    for column in table.cells.values():
+        cells = column.items if isinstance(column, Items) else []
+        names = [c.value for c in cells if isinstance(c, Leaf) and isinstance(c.value, str)]
+        if len(names) == len(cells) == len(set(names)) > 1 and max(map(len, names)) < 40:
+            return names
+    return []
 
 
 def spaced(values: Iterable[Value]) -> Iterator[str | Leaf]:
@@ -66,7 +82,7 @@ def spaced(values: Iterable[Value]) -> Iterator[str | Leaf]:
     for value in values:
         yield " "
         if isinstance(value, Table | Items):
-            for path, leaf, _ in list(saved_cells(value))[:100]:
+            for path, leaf in islice(saved_cells(value), 100):
                 yield f", {path[-1] if path else ''}: "
                 yield leaf
         else:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pytest_mlrbench.evidence.code_arithmetic import curved, operate
 from pytest_mlrbench.evidence.code_comparing import compared, decision
 from pytest_mlrbench.evidence.code_lookups import Lookups
-from pytest_mlrbench.evidence.code_merging import computed, either, kind_of, parts, text
+from pytest_mlrbench.evidence.code_merging import computed, either, kind_of, made_of, parts, text
 from pytest_mlrbench.evidence.code_strings import filled, percent
 from pytest_mlrbench.evidence.code_values import (
     COMPUTED,
@@ -106,9 +106,11 @@ class Expressions(Lookups):
         return value
 
     def _binop(self, node: ast.BinOp) -> Value:
+        place = self.place(node)
+        if (items := _averaged(node)) is not None:
+            return made_of([self.evaluate(items)], place)
         left, right = self.evaluate(node.left), self.evaluate(node.right)
         sign = _SIGNS.get(type(node.op))
-        place = self.place(node)
         if sign == "%" and isinstance(left, Leaf) and isinstance(left.value, str):
             values = right.items if isinstance(right, Items) else [right]
             return filled(percent(left.value), values, place)
@@ -220,3 +222,15 @@ class Expressions(Lookups):
     def assign(self, target: ast.AST, value: Value) -> None:
         """Give *value* to a target."""
         raise NotImplementedError
+
+
+def _averaged(node: ast.BinOp) -> ast.expr | None:
+    """Return x of ``sum(x) / len(x)``: however many there are, it is one of their kind."""
+    match node:
+        case ast.BinOp(
+            left=ast.Call(func=ast.Name(id="sum"), args=[ast.Name(id=first) as items]),
+            op=ast.Div(),
+            right=ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=second)]),
+        ) if first == second:
+            return items
+    return None

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pytest_mlrbench.evidence.code_merging import either
+from pytest_mlrbench.evidence.code_merging import computed, either
 from pytest_mlrbench.evidence.code_values import (
     COMPUTED,
     UNKNOWN,
@@ -85,6 +85,14 @@ class Lookups:
             self.put(table, literal("".join(p for p in key.parts if isinstance(p, str))), value)
         else:
             table.rest = either(table.rest, value) if table.rest is not None else value
+
+    def decided(self, value: Value) -> Value:
+        """Return *value* as it is given in this branch, which a result may have decided on.
+
+        What a report says may hang on a result; the numbers in it are what they are.
+        """
+        is_text = isinstance(value, Text) or isinstance(getattr(value, "value", None), str)
+        return value if is_text or Kind.COMPUTED not in self.call.under else computed(value)
 
     def truth(self, value: Value) -> bool | None:
         """Return whether *value* counts as true; none if that is not known."""

@@ -34,6 +34,8 @@ _OWN_SAVERS = listed(
 )
 
 
+#: What makes a smaller table of one, of the same origin.
+_SUMMARIES = listed("groupby agg aggregate pivot pivot_table melt describe unstack stack transpose")
 _SUMS = listed("mean std var sum min max median cumsum clip round prod quantile")
 
 
@@ -117,16 +119,18 @@ class Methods(Builtins):
                 return NONE
             case "copy" | "reset_index" | "round" | "sort_values" | "set_index" | "to_dict":
                 return Table(dict(owner.cells), owner.rest, owner.default)
-        return COMPUTED
+        return owner if name in _SUMMARIES else COMPUTED
 
     def _of_items(self, owner: Items, name: str, values: list[Value]) -> Value | None:
         if name in ("append", "add", "insert", "extend") and values:
             more = self.turns(values[-1]) if name == "extend" else ([values[-1]], Kind.LITERAL)
             if len(owner.items) < 2000:
-                owner.items += more[0]
+                owner.items += [self.decided(value) for value in more[0]]
             unsure = [*self.call.under, *self.call.turns, more[1]]
             owner.length = max([owner.length, *unsure])
             return NONE
+        if name in _SUMMARIES:
+            return owner
         if name == "pop" and owner.items:
             return owner.items.pop()
         if name in ("sort", "reverse", "clear"):

@@ -40,6 +40,7 @@ _CHOSEN = listed(
     probability prob probs step_size sigma scaling optimizer scheduler max_new min_lr test_size
     """
 )
+_SUMMARIES = frozenset({"mean", "avg", "average", "std", "stderr", "sem", "median", "ci"})
 _BORROWED = re.compile(
     r"\b(published|reported (?:by|in)|literature|et al|from (?:the|their) paper|leaderboard|"
     r"prior work|previous work|state[- ]of[- ]the[- ]art|sota|cited?|citation|arxiv)\b",
@@ -74,6 +75,11 @@ def is_measured(name: str) -> bool:
 def is_chosen(name: str) -> bool:
     """Tell whether a name is that of a setting."""
     return any(word in _CHOSEN for word in words(name))
+
+
+def is_summary(name: str) -> bool:
+    """Tell whether a name is that of a statistic, whatever it is of."""
+    return any(word in _SUMMARIES for word in words(name))
 
 
 def is_borrowed(text: str) -> bool:

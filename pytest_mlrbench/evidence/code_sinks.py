@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Any
 
 from pytest_mlrbench.evidence.code_documents import (
-    OF_ONE_NAME,
     WIDEST,
     is_made,
     row_of,
@@ -23,6 +22,7 @@ from pytest_mlrbench.evidence.code_metrics import (
     Reported,
     is_chosen,
     is_measured,
+    is_summary,
     is_telling,
     numerals,
 )
@@ -62,7 +62,7 @@ class Saved:
     hits: dict[int, Hit] = field(default_factory=dict)
     computed: int = 0
     fallbacks: int = 0
-    _labels: dict[str, int] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
     _place: Place = field(default_factory=lambda: Place("", 0))
     _sure: bool = True
     _documents: list[Document] = field(default_factory=list)
@@ -78,30 +78,32 @@ class Saved:
 
     def structure(self, value: Value) -> None:
         """Note that *value* is saved."""
-        for path, leaf, limit in islice(saved_cells(value), WIDEST):
+        for path, leaf in islice(saved_cells(value), WIDEST):
             if self._is_result(path, leaf):
-                self._count("/".join(path), leaf, limit)
+                self._count("/".join(path), leaf)
 
     def _is_result(self, path: Sequence[str], leaf: Leaf) -> bool:
         if any(is_chosen(key) for key in path):
             return False
-        if any(is_measured(key) or self.report.has_name(key) for key in path[-4:]):
+        names = path[-4:]
+        if any(is_measured(name) or self.report.has_name(name) for name in names):
+            return True
+        if leaf.kind is Kind.DRAWN and any(is_summary(name) for name in names[-1:]):
             return True
         return leaf.kind is Kind.LITERAL and self.report.has_number(leaf.value)
 
-    def _count(
-        self, label: str, leaf: Leaf, limit: int = OF_ONE_NAME, in_table: bool = False
-    ) -> None:
+    def _count(self, label: str, leaf: Leaf, in_table: bool = False) -> None:
         if leaf.kind is Kind.COMPUTED:
             self.computed += 1
             return
         made = leaf.kind is Kind.DRAWN or (leaf.kind is Kind.LITERAL and is_made(leaf))
         if not made or leaf.number in self.hits:
             return
-        name = re.sub(r"\d+", "#", label)
-        self._labels[name] = self._labels.get(name, 0) + 1
-        if self._labels[name] > limit:
+        # A curve is one result, not fifty, and so are the epochs of a log.
+        name = re.sub(r"\d+(?:\.\d+)?", "#", label)
+        if name in self._names:
             return
+        self._names.add(name)
         place = leaf.place or self._place
         value = leaf.value if leaf.is_known else None
         self.hits[leaf.number] = Hit(
@@ -173,9 +175,7 @@ class Saved:
         name = words_in(cells[0])
         for index, cell in enumerate(cells[1:], 1):
             column = header[index] if index < len(header) else ""
-            if is_chosen(name) or is_chosen(column):
-                continue
-            if not any(is_measured(n) or self.report.has_name(n) for n in (column, name) if n):
+            if not self._is_result((name, column), Leaf(Kind.DRAWN)):
                 continue
             label = f"{name}/{column}"
             for piece in cell:
@@ -191,6 +191,6 @@ class Saved:
                 for name, number in _LOGGED.findall(piece[:4000])[:40]:
                     if is_measured(name):
                         self._count(name, Leaf(Kind.LITERAL, float(number)))
-                before = piece[-60:]
-            elif is_measured(re.split(r"[,;|()]", before)[-1]):
-                self._count(before.strip()[-60:], piece)
+                before += piece
+            elif is_measured(re.split(r"[,;|()]", before[-60:])[-1]):
+                self._count(before.strip()[-80:], piece)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from pytest_mlrbench.evidence.code_assigning import Assigning
-from pytest_mlrbench.evidence.code_merging import computed, either, kind_of
+from pytest_mlrbench.evidence.code_merging import either, kind_of
 from pytest_mlrbench.evidence.code_values import COMPUTED, NONE, Kind, Leaf, Value
 
 
@@ -42,9 +42,7 @@ class Statements(Assigning):
 
     def _do_return(self, node: ast.Return) -> None:
         value = self.evaluate(node.value)
-        if max(self.call.under, default=Kind.LITERAL) is Kind.COMPUTED:
-            value = computed(value)
-        self.call.returned.append(value)
+        self.call.returned.append(self.decided(value))
         raise _Returns
 
     def _do_raise(self, node: ast.Raise) -> None:
@@ -72,13 +70,14 @@ class Statements(Assigning):
         self._join(after, ended)
 
     def _branch(self, body: Sequence[ast.stmt], kind: Kind) -> type[Leaves] | None:
-        self.call.under.append(kind)
+        call = self.call
+        call.under.append(kind)
         try:
             self.block(body)
         except Leaves as end:
             return type(end)
         finally:
-            self.call.under.pop()
+            call.under.pop()
         return None
 
     def _join(self, first: dict[str, Value], ended: Sequence[type[Leaves] | None]) -> None:

@@ -177,8 +177,10 @@ class Program(Statements):
         for name, default in zip(reversed(names), reversed(defaults), strict=False):
             if name not in scope.names and default is not None:
                 self.calls.append(Call(function.scope))
-                scope.names[name] = self.evaluate(default)
-                self.calls.pop()
+                try:
+                    scope.names[name] = self.evaluate(default)
+                finally:
+                    self.calls.pop()
         for name in names:
             scope.names.setdefault(name, COMPUTED)
 
