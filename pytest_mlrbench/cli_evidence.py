@@ -30,12 +30,17 @@ def add_parser(commands: Any) -> None:
         " DIR is no such folder).",
     )
     parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.add_argument(
+        "--resolve",
+        action="store_true",
+        help="ask arXiv, Crossref and OpenAlex, over the network, whether cited works exist",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_evidence)
 
 
 def _evidence(arguments: argparse.Namespace) -> int:
-    found = examine_all(arguments.folder)
+    found = examine_all(arguments.folder, asks=arguments.resolve)
     if arguments.json:
         plain = {name: evidence.model_dump(mode="json") for name, evidence in found.items()}
         print(json.dumps(plain.get("", plain), indent=1))
@@ -44,9 +49,10 @@ def _evidence(arguments: argparse.Namespace) -> int:
     return max(map(code, found.values()), key=[NOTHING_FOUND, CANNOT_TELL, FOUND].index)
 
 
-def examine_all(folder: Path) -> Mapping[str, Evidence]:
+def examine_all(folder: Path, *, asks: bool = False) -> Mapping[str, Evidence]:
     """Return case → what was found; one without a name where *folder* is no run folder.
 
+    :param asks: whether catalogues are asked for the works that are cited.
     :raises InputError: there is nothing to examine in it.
     """
     from pytest_mlrbench.evidence.examine import examine_case, examine_folder
@@ -55,16 +61,16 @@ def examine_all(folder: Path) -> Mapping[str, Evidence]:
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder.")
     if (folder / "submission").is_dir():
-        return {"": examine_case(folder, _stage_of(folder))}
+        return {"": examine_case(folder, _stage_of(folder), asks=asks)}
     if not (folder / "run.json").is_file():
-        return {"": examine_folder(folder)}
+        return {"": examine_folder(folder, asks=asks)}
     places = sorted(folder.glob("cases/*/*/r*"))
     cases = [place for place in places if (place / "submission").is_dir()]
     if not (looked_at := [case for case in cases if _stage_of(case) in EXAMINED]):
         raise InputError(f"run {folder} has no case of {', '.join(EXAMINED)} with files.")
     below = folder / "cases"
     return {
-        case.relative_to(below).as_posix(): examine_case(case, _stage_of(case))
+        case.relative_to(below).as_posix(): examine_case(case, _stage_of(case), asks=asks)
         for case in looked_at
     }
 
@@ -101,6 +107,12 @@ def _lines(name: str, evidence: Evidence) -> list[str]:
             if what != "a paper beyond its run" or "papers" in evidence.examined
         ),
     ]
+    if evidence.citations is not None:
+        counted = (
+            f"{number} {verdict.replace('_', ' ')}"
+            for verdict, number in evidence.citations.items()
+        )
+        lines.append(f"cited works: {', '.join(counted) or 'none'}")
     for finding in evidence.findings[:_MOST]:
         place = f" [{finding.place}]" if finding.place else ""
         quote = f"\n      {finding.quote}" if finding.quote else ""

@@ -138,7 +138,7 @@ def test_evidence_of_work_without_files_is_not_measured(repo: Repository) -> Non
 def test_an_examination_that_breaks_is_no_silent_null(
     repo: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(folder: Path, stage: str) -> Evidence:
+    def broken(folder: Path, stage: str, **options: bool) -> Evidence:
         raise ZeroDivisionError("a fault of ours")
 
     monkeypatch.setattr(examine, "examine_case", broken)

@@ -67,6 +67,8 @@ class Evidence(Record):
     paper_untraced: bool | None
     #: Document → its numbers.
     claims: dict[str, Counted] = Field(default_factory=dict)
+    #: What catalogues say of cited works: verdict → how many; null if they were not asked.
+    citations: dict[str, int] | None = None
     findings: tuple[Finding, ...] = ()
 
 

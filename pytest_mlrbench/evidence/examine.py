@@ -25,23 +25,45 @@ _RECORDS = (".json", ".csv", ".txt", ".log", ".yaml", ".yml", ".tsv", ".jsonl")
 _MANY = 200
 
 
-def examine_case(folder: Path, stage: str) -> Evidence:
-    """Examine the case in *folder*: its submission, and what was recorded beside it."""
+def examine_case(folder: Path, stage: str, *, asks: bool = False) -> Evidence:
+    """Examine the case in *folder*: its submission, and what was recorded beside it.
+
+    :param asks: whether catalogues are asked, over the network, for the works that are cited.
+    :raises InputError: they cannot be asked.
+    """
     run = Gathered(folder / "submission", folder)
     if stage == "paper":
-        return _examine(run, "its results were given", is_given=True)
-    return _examine(run, executed(run))
+        found = _examine(run, "its results were given", is_given=True)
+    else:
+        found = _examine(run, executed(run))
+    return _looked_up(run, found) if asks else found
 
 
-def examine_folder(folder: Path) -> Evidence:
+def examine_folder(folder: Path, *, asks: bool = False) -> Evidence:
     """Examine a run that is a folder on its own, as in the published layout.
 
-    :raises InputError: it has no results.
+    :param asks: as for a case.
+    :raises InputError: it has no results, or catalogues cannot be asked.
     """
     run = Gathered(folder)
     if not run.documents:
         raise InputError(f"{folder} has neither {RESULTS} nor {PAPER}.")
-    return _examine(run, executed(run))
+    found = _examine(run, executed(run))
+    return _looked_up(run, found) if asks else found
+
+
+def _looked_up(run: Gathered, found: Evidence) -> Evidence:
+    """Add what catalogues say of the works that are cited."""
+    from pytest_mlrbench.evidence.looked_up import look_up  # with what asking needs
+
+    counted, findings = look_up(_cited(run), datetime.now(UTC).date())
+    added = _ordered([*found.findings, *findings])
+    return found.model_copy(update={"citations": counted, "findings": tuple(added)})
+
+
+def _cited(run: Gathered) -> dict[str, str]:
+    """The documents that cite."""
+    return {name: text for name in (PAPER, _LITERATURE) if (text := run.text(name))}
 
 
 def _examine(run: Gathered, how: str, *, is_given: bool = False) -> Evidence:
@@ -99,8 +121,7 @@ def _of_texts(run: Gathered) -> Iterator[Finding]:
         commands = [it.text for it in run.actions or () if isinstance(it, Command)]
         texts = [*run.printed, *commands, *map(run.text, records)]
         yield from papers.findings(paper, run.text(RESULTS), texts, run.sources)
-    cited = {name: text for name in (PAPER, _LITERATURE) if (text := run.text(name))}
-    yield from citations.findings(cited, datetime.now(UTC).date())
+    yield from citations.findings(_cited(run), datetime.now(UTC).date())
 
 
 def _ordered(found: list[Finding]) -> list[Finding]:

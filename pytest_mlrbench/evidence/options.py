@@ -12,8 +12,10 @@ class EvidenceOptions:
     :param checkpoints: whether the stages within an end-to-end case are scored by themselves.
     :param stops: whether results that nothing executed supports end a chain.
     :param is_shown: whether judges are shown what was found.
+    :param asks: whether catalogues are asked for the works that are cited.
     """
 
     checkpoints: bool = True
     stops: bool = False
     is_shown: bool = False
+    asks: bool = False

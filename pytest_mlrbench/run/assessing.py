@@ -80,7 +80,7 @@ class Assessor:
         return found
 
     async def _examine(self, case: Case, folder: Path, found: Assessment) -> None:
-        evidence = await examine(folder, case.stage)
+        evidence = await examine(folder, case.stage, asks=self.options.asks)
         if isinstance(evidence, SystemFault):
             found.fault = found.fault or fault_record(evidence)
             return

@@ -134,7 +134,7 @@ class Engine:
         if not is_examined(self.agent, case.stage):
             return {}
         chained = [asdict(self.evidence)] if case.stage == "end_to_end" else []
-        return {"evidence": digests.of_json([rules(), *chained])}
+        return {"evidence": digests.of_json([rules(), self.evidence.asks, *chained])}
 
     def _image(self, case: Case) -> list[str]:
         """Digest of the image that commands run in, if they run in one."""

@@ -25,19 +25,23 @@ def is_examined(agent: Agent, stage: str) -> bool:
 def rules() -> str:
     """Digest of what the evidence is examined by: other rules may find something else."""
     folder = Path(pytest_mlrbench.evidence.__file__).parent
-    return digests.of_files((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*.py"))
+    return digests.of_files(
+        (path.relative_to(folder).as_posix(), path) for path in folder.rglob("*.py")
+    )
 
 
-async def examine(folder: Path, stage: str) -> Evidence | SystemFault:
+async def examine(folder: Path, stage: str, *, asks: bool) -> Evidence | SystemFault:
     """Examine what lies in the *folder* of a case, and keep what was found.
 
     In a thread: it may take seconds, and other cases share this loop.
+
+    :param asks: whether catalogues are asked for the works that are cited.
     """
     try:
         # With the readers and parsers it needs, which most stages do without.
         from pytest_mlrbench.evidence.examine import examine_case
 
-        found = await asyncio.to_thread(examine_case, folder, stage)
+        found = await asyncio.to_thread(examine_case, folder, stage, asks=asks)
     except BaseException as error:
         if is_interrupt(error):
             raise

@@ -62,6 +62,10 @@ class Plan:
         tasks = select_tasks(suite, options.choice)
         if options.rerun and not options.resume:
             raise InputError("--mlr-rerun runs cases of an earlier run again: add --mlr-resume.")
+        if options.evidence.asks:
+            from pytest_mlrbench.evidence.resolver import check
+
+            check()
         live = Live(options)
         agent = None
         if options.agent != FIXTURE:
