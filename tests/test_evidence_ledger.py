@@ -355,6 +355,18 @@ def test_a_literal_on_a_command_line_is_typed(story: Story) -> None:
     assert story.origin("results/m.json").kind == "typed"
 
 
+def test_what_a_shell_typed_and_a_program_converted_is_typed(story: Story) -> None:
+    shell = story.shell("cat > m.json <<EOF\n0.8524 0.8399\nEOF")
+    story.write(shell, "m.json", "0.8524 0.8399\n")
+    story.exit(story.start(shell, "cat"))
+    story.exit(shell)
+    program = run(story, "python3", "convert.py")
+    story.read(program, "m.json")
+    story.write(program, "results/m.csv", "0.8524,0.8399\n")
+    story.exit(program)
+    assert story.origin("results/m.csv").kind == "typed"
+
+
 def test_typing_through_several_files_is_followed(story: Story) -> None:
     story.write(story.agent, "a.json", '{"acc": 0.8524, "f1": 0.8399}')
     first = run(story, "python3", "one.py")
@@ -629,6 +641,17 @@ def test_what_packages_bring_for_themselves_and_programs_are_no_data(
     assert verdicts(story.found()) == [CLOSED]
 
 
+def test_data_are_seen_behind_hundreds_of_letters(story: Story) -> None:
+    packages = "/usr/lib/python3/dist-packages"
+    program = run(story, "python3", "main.py")
+    for number in range(500):
+        story.read(program, f"{packages}/matplotlib/mpl-data/fonts/afm/{number}.afm", "package")
+    story.read(program, f"{packages}/sklearn/datasets/data/digits.csv.gz", "package")
+    story.write(program, "results/m.json", '{"acc": 0.8524}')
+    story.exit(program)
+    assert story.found() == []
+
+
 def test_data_that_the_agent_typed_are_made_up_as_well(story: Story) -> None:
     story.write(story.agent, "questions.json", '["why?"]')
     measured(story, kind="own", path="questions.json")
@@ -740,6 +763,17 @@ def test_but_not_if_the_claims_lead_there_alone(
     trained(story)
     found = story.found(sources=["results/m.json"], printed=[printed])
     assert verdicts(found) == [verdict]
+
+
+def test_reported_numbers_are_rounded(story: Story) -> None:
+    """A file is one of results if what is reported stands in it, however long it is there."""
+    program = run(story, "python3", "main.py")
+    story.write(program, "results/m.json", '{"acc": 0.852399999, "n": 12345}')
+    story.write(program, "results/other.json", '{"n": 12345}')
+    story.exit(program)
+    (finding,) = story.found()
+    assert finding.place == "results/m.json"
+    assert "and 1 more" not in finding.sentence
 
 
 def test_who_draws_what_others_measured_is_not_pointed_at(story: Story) -> None:

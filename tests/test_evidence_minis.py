@@ -231,6 +231,14 @@ def bash(command: str) -> Step:
             [write("x", TYPED), bash("mv x /tmp/y; cat /tmp/y > z; cp z results/m.json")],
             "m.json",
         ),
+        (
+            "typed by a shell and converted by a program",
+            [
+                bash(f"cat > m.json <<EOF\n{TYPED}\nEOF"),
+                bash("python -c \"open('results/m.json', 'w').write(open('m.json').read())\""),
+            ],
+            "m.json",
+        ),
         ("echo", [bash("echo accuracy 0.8524 > results/m.txt")], "m.txt"),
         ("printf through tee", [bash("printf 'acc 0.8524\\n' | tee results/m.txt")], "m.txt"),
         ("a here-document", [bash(f"cat > results/m.json <<EOF\n{TYPED}\nEOF")], "m.json"),

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from pytest_mlrbench.evidence.base import Claim, Finding, Meaning, Severity
-from pytest_mlrbench.evidence.copied import digits, read_start
+from pytest_mlrbench.evidence.copied import digits, read_start, standing
 from pytest_mlrbench.evidence.declared import Declared, read_declared, says_made_up
 from pytest_mlrbench.evidence.ledger_inputs import Work
 from pytest_mlrbench.evidence.ledger_programs import (
@@ -104,7 +104,7 @@ class _Case:
         texts = [name for name in sorted(self.files) if is_document(name)][:_LOOKED_AT]
         given = [name for name in texts if self.lineage.origin(name).kind == "given"]
         there = frozenset[str]().union(*(digits(read_start(self.files[it])) for it in given))
-        return len(self._reported & there) > len(self._reported) / 2
+        return len(standing(self._reported, there)) > len(self._reported) / 2
 
     def _is_part(self, is_traced: bool) -> bool:
         """Whether a command that had something to work with may have given the numbers.
@@ -114,7 +114,7 @@ class _Case:
         open_ = any(self._computed(work) and self._inputs(work.number) for work in self.works.all)
         printed = frozenset[str]().union(*map(digits, self.printed[:_PRINTED]))
         is_elsewhere = is_traced and self.printed and self._reported
-        return open_ and not (is_elsewhere and not self._reported & printed)
+        return open_ and not (is_elsewhere and not standing(self._reported, printed))
 
     def _made(self, sources: Collection[str] | None) -> dict[int, list[str]]:
         """Number of a command → files of results that it made."""
@@ -135,8 +135,9 @@ class _Case:
         text = read_start(self.files[name])
         if "\0" in text[:1000] or name.endswith(_PICTURES):
             return False
-        here = digits(text)
-        return bool(here & self._reported) or (not self._reported and any(map(str.isdigit, text)))
+        if not self._reported:
+            return any(map(str.isdigit, text))
+        return bool(standing(self._reported, digits(text)))
 
     def _keeps(self, key: int) -> bool:
         return is_keeping(self.view.program(key))
@@ -162,7 +163,7 @@ class _Case:
         """No program ended well. One that failed may have printed its results before."""
         failed = any(computes(process) for process in self._processes())
         said = frozenset[str]().union(*map(digits, self.printed[:_PRINTED]))
-        is_proof = not failed or bool(self.printed and not self._reported & said)
+        is_proof = not failed or bool(self.printed and not standing(self._reported, said))
         is_proof = is_proof and bool(self._reported)
         is_proof = is_proof and not self.said.failed
         return Finding(

@@ -32,6 +32,18 @@ def digits(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def standing(reported: frozenset[str], there: frozenset[str]) -> frozenset[str]:
+    """Those of *reported* that one of *there* comes to when it is rounded as far."""
+    lengths = {len(plain) for plain in reported}
+    rounded = {_rounded(plain, length) for plain in there for length in lengths}
+    return reported & (rounded | there)
+
+
+def _rounded(plain: str, length: int) -> str:
+    more = plain[: length + 1].ljust(length + 1, "0")
+    return str((int(more) + 5) // 10).rstrip("0")
+
+
 @dataclass
 class Digits:
     """Looks into files, each once, and into so much in all."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pytest_mlrbench.evidence.ledger_programs import is_code, is_setting, is_shell
+from pytest_mlrbench.evidence.ledger_programs import is_code, is_shell
 from pytest_mlrbench.evidence.ledger_view import Call, LedgerView, Process, Read
 from pytest_mlrbench.sandbox.container_options import GATE_PORT
 
@@ -150,14 +150,15 @@ class Works:
                 yield where
 
     def _is_input(self, read: Read) -> bool:
-        if read.kind in ("package", "installed"):
-            return not is_setting(read.path)
+        """Whether it is something to work with; what is kept of others is no program."""
         if read.kind != "own":
-            return not is_code(read.path)
+            return True
+        if is_code(read.path):
+            return False
         if not read.writers:  # brought by the agent, or laid into its image
-            return not is_code(read.path)
+            return True
         # What a hand that reaches into the network writes may come from there.
-        return not is_code(read.path) and any(
+        return any(
             ok is not False and not where.startswith(("unix:", *_LOOPBACK))
             for key in read.writers
             if key in self.view.hands

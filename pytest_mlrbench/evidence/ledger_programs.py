@@ -34,6 +34,8 @@ _SETTINGS = re.compile(
     re.IGNORECASE,
 )
 
+#: Classes of files that came with packages.
+PACKAGES = ("package", "installed")
 #: Where programs lie that came with the machine.
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib")
 #: Packages that fit or run models: who loads one may have computed in earnest.

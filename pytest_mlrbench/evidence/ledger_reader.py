@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_mlrbench.evidence.ledger_agent import hands
+from pytest_mlrbench.evidence.ledger_programs import PACKAGES, is_code, is_setting
 from pytest_mlrbench.evidence.ledger_unclear import Unclear
 from pytest_mlrbench.evidence.ledger_view import Call, LedgerView, Made, Process, Program, Read
 from pytest_mlrbench.evidence.ledger_writers import WRITERS, Writers
@@ -146,6 +147,9 @@ class Reader:
         writers = self._writers.of(path)
         # What an earlier command of the case has made was laid out for this one.
         kind = "own" if writers and kind == "benchmark-input" else kind
+        # A program reads hundreds of its letters and modules before its data.
+        if kind != "own" and (is_setting(path) if kind in PACKAGES else is_code(path)):
+            return
         count = process.counts[kind] = process.counts.get(kind, 0) + 1
         if self._reads < READS and count <= (_OWN if kind == "own" else _OTHERS):
             self._reads += 1

@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from pytest_mlrbench.evidence.base import Origin
 from pytest_mlrbench.evidence.copied import Digits, read_start
 from pytest_mlrbench.evidence.ledger_inputs import Work, Works
-from pytest_mlrbench.evidence.ledger_programs import is_keeping, is_passing, is_shell
+from pytest_mlrbench.evidence.ledger_programs import PACKAGES, is_keeping, is_passing, is_shell
 from pytest_mlrbench.evidence.ledger_view import ROOT, LedgerView, Process
 
 #: Typed files and command lines that are looked at for one file, and files that are passed on.
@@ -95,13 +96,17 @@ class Lineage:
         for found in [self._typed_before(work) for work in works if work is not None]:
             files |= found.files
             words.update(dict.fromkeys(found.words))
-        return Typed(frozenset(files), tuple(words)[:_SOURCES])
+        return Typed(frozenset(files), tuple(words))
 
     def _typed_before(self, work: Work) -> Typed:
         if work.number not in self._before:
-            paths = [path for each in self.works.lineage(work) for path in each.typed]
-            files = frozenset(path.removeprefix(ROOT) for path in paths)
-            self._before[work.number] = Typed(files, tuple(dict.fromkeys(self._words(work))))
+            works = self.works.lineage(work)
+            paths = [path.removeprefix(ROOT) for each in works for path in each.typed]
+            # The command itself comes first, before those that it builds on.
+            works.sort(key=lambda each: each is not work)
+            words = (text for each in works[:_SOURCES] for text in self._words(each))
+            texts = dict.fromkeys(islice(words, 10 * _SOURCES))
+            self._before[work.number] = Typed(frozenset(paths), tuple(texts))
         return self._before[work.number]
 
     @cached_property
@@ -201,7 +206,7 @@ class Lineage:
             others = tuple(key for key in read.writers if key != process.key)
             if others:
                 found.append(self._last(read.path, others, steps + 1))
-            elif not read.writers and read.kind != "package":
+            elif not read.writers and read.kind not in PACKAGES:
                 found.append(Origin("given"))
         return found
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from pytest_mlrbench.evidence.base import Finding, Origin
 from pytest_mlrbench.evidence.declared import CLAIMS, is_made_up_name, read_declared
 from pytest_mlrbench.evidence.ledger_inputs import Work, Works
-from pytest_mlrbench.evidence.ledger_programs import is_setting
 from pytest_mlrbench.evidence.ledger_view import LedgerView
 
 _WORD = re.compile(r"[a-z]{3,}|\d{3,}|[a-z]+\d\w*", re.IGNORECASE)
@@ -89,9 +88,7 @@ def _touched(view: LedgerView, works: tuple[Work, ...]) -> set[str]:
     """Paths of what commands read but programs, and models that answered."""
     reads = (read for work in works for process in work.processes for read in process.reads)
     models = {call.what for call in view.calls if not call.is_host and call.answered}
-    return models | {
-        read.path for read in reads if read.kind != "own" and not is_setting(read.path)
-    }
+    return models | {read.path for read in reads if read.kind != "own"}
 
 
 def _words(name: str) -> frozenset[str]:
