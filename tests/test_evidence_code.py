@@ -218,6 +218,8 @@ def test_answers_that_are_errors_make_results_hollow(tmp_path: Path) -> None:
     (finding,) = hollow(tmp_path, answers(*failed), TABLE + "All API calls failed.\n")
     assert finding.severity == "hint"
     assert hollow(tmp_path, answers("an error of judgement", "yes", "no")) == []
+    said = ["Error handling is missing", "Errors are normal", "Error bars overlap", "Exceptions"]
+    assert hollow(tmp_path, answers(*said)) == []
 
 
 def test_hollow_looks_past_what_cannot_be_read(tmp_path: Path) -> None:
@@ -257,6 +259,20 @@ def test_made_up_data_that_the_report_keeps_quiet_about() -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        "data.csv not found, creating dummy data",
+        "Failed to load real data: falling back to synthetic samples",
+        "2025-01-01 INFO - Using mock responses for evaluation",
+    ],
+)
+def test_lines_that_announce_made_up_data(line: str) -> None:
+    assert code_outputs.announced([line], {"results.md": "Dataset: SQuAD\n"})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Using no synthetic data",
+        "We are not using synthetic data",
         "No synthetic data is used in this run",
         "    print('Creating dummy dataset for testing')",
         "12\t    # Using synthetic data",

@@ -20,17 +20,18 @@ _THINGS = (
 _ANNOUNCED = re.compile(
     rf"\b(?:creat\w+|us(?:e|es|ing)|generat\w+|fall\w* ?back\w*|load\w+|switch\w+|return\w+|"
     rf"substitut\w+|replac\w+|runn?ing|made|making|built|building|proceed\w+|continu\w+)\b"
-    rf"[^\n]{{0,50}}?\b{_MADE}\b(?:[ _-]+[\w-]+){{0,3}}?[ _-]+{_THINGS}\b",
+    rf"[^\n]{{0,50}}?\b(?P<made>{_MADE})\b(?:[ _-]+[\w-]+){{0,3}}?[ _-]+{_THINGS}\b",
     re.IGNORECASE,
 )
 
 
-_DENIED = re.compile(
-    r"\b(?:no|not|never|without|instead of|rather than|avoid\w*|don't|skip\w*|remov\w+|real)\b",
-    re.IGNORECASE,
+#: Right before it, or inside of it. "Not found, creating dummy data" denies nothing.
+_DENIED_BEFORE = re.compile(
+    r"(?:\b(?:no|not|never|without|avoid\w*|skip\w*)|n't)\s+(?:\w+\s+)?$", re.IGNORECASE
 )
-
-
+_DENIED_INSIDE = re.compile(
+    r"\b(?:no|not|never|without|instead of|rather than)\s+(?:\w+\s+)?$", re.IGNORECASE
+)
 #: Source that is shown, rather than something that a program says.
 _SOURCE = re.compile(
     r"^\s*(?:\d+[→:|\t]|[+#]|//|\*|\"\"\"|def |class |import |from |return |if |elif |for |- |\|)"
@@ -58,7 +59,7 @@ def announced(printed: Sequence[str], reports: Mapping[str, str]) -> list[Findin
         for line in text[:2_000_000].splitlines():
             line = line[:400]
             said = _ANNOUNCED.search(line)
-            if said and not _SOURCE.search(line) and not _DENIED.search(line[: said.end()]):
+            if said and not _SOURCE.search(line) and not _is_denied(line, said):
                 return [
                     Finding(
                         kind="undisclosed_synthetic",
@@ -69,3 +70,8 @@ def announced(printed: Sequence[str], reports: Mapping[str, str]) -> list[Findin
                     )
                 ]
     return []
+
+
+def _is_denied(line: str, said: re.Match[str]) -> bool:
+    before, inside = line[: said.start()], line[said.start() : said.start("made")]
+    return bool(_DENIED_BEFORE.search(before[-60:]) or _DENIED_INSIDE.search(inside))

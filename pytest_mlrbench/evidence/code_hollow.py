@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -16,15 +16,15 @@ _LARGEST, _ALL_BYTES, _VALUES, _WIDEST = 2_000_000, 12_000_000, 50_000, 4000
 #: Answers of one kind in a file, from which on a share of them says something, and that share.
 _ANSWERS, _SHARE = 3, 0.9
 _ANSWER = re.compile(
-    r"answer|response|completion|prediction|generat|reply|translation|summary|output_?text|hypothesis"
-    r"|review|idea|explanation|solution",
+    r"answer|response|completion|prediction|generat|reply|translation|output_?text|hypothesis",
     re.IGNORECASE,
 )
 _FAILED = re.compile(
     r"[\s\[\](<{#*'\"`-]{0,8}(?:an? )?"
     r"(?:(?:api|request|model|generation|connection|timeout|http|llm|inference|call|rate limit)"
     r"[ _-]?)?"
-    r"(?:error|exception|failed|failure|traceback|unable to|could not|unauthorized|timed out)\b",
+    r"(?:error|exception|traceback|unauthorized|timed out"
+    r"|failed to (?:generate|get|call|connect|complete|load|query))\b",
     re.IGNORECASE,
 )
 _ADMITTED = re.compile(
@@ -104,7 +104,10 @@ def _failures(document: object) -> dict[str, tuple[int, int, str]]:
             texts[key].append(value[:300])
     found = {}
     for key, values in texts.items():
-        failed = [value for value in values if _FAILED.match(value)]
-        if failed:
-            found[key] = len(failed), len(values), failed[-1]
+        # What an exception says is the same again and again; what a model says of errors is not.
+        beginnings = Counter(value[:24] for value in values if _FAILED.match(value))
+        if beginnings:
+            beginning, count = beginnings.most_common(1)[0]
+            example = next(value for value in values if value.startswith(beginning))
+            found[key] = count, len(values), example
     return found
