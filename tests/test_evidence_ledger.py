@@ -311,13 +311,17 @@ def test_a_typed_file_that_is_opened_again_stays_typed(story: Story, argv: tuple
 
 
 def test_who_overwrites_a_placeholder_is_not_accused(story: Story) -> None:
-    """The ledger does not say whether a file was emptied or added to."""
+    """The ledger does not say whether a file was emptied or added to. What was typed into it can be
+    looked for in a transcript.
+    """
     story.write(story.agent, "results/m.json", "{}")
     program = run(story, "python3", "main.py")
     story.read(program, "data.csv", "benchmark-input")
     story.write(program, "results/m.json", '{"acc": 0.8571}')
     story.exit(program)
-    assert story.origin("results/m.json").kind == "unknown"
+    view = story.end()
+    assert origins(view, story.files)["results/m.json"].kind == "command"
+    assert Lineage(view, story.files).typed("results/m.json").files == {"results/m.json"}
 
 
 def test_converting_typed_numbers_does_not_make_them_results(story: Story) -> None:

@@ -142,10 +142,12 @@ class Lineage:
         origin = self._by(self.view.processes[left[-1]], path, steps)
         if origin.kind != "command" or not any(key in self.view.hands for key in left):
             return origin
-        # It was typed, and a program has opened it since: to add to it, or to write it anew.
+        # It was typed, and a program has opened it since: to add to it, or to write it anew, as one
+        # does that finds a placeholder. Which of both is not recorded, so a program that had
+        # something to work with is believed; :meth:`typed` still names the file itself.
         work = self.works.of(left[-1])
         has_read = work is not None and any(it.inputs for it in self.works.lineage(work))
-        return Origin("unknown" if has_read else "typed", origin.by)
+        return origin if has_read else Origin("typed", origin.by)
 
     def _by(self, process: Process, path: str, steps: int) -> Origin:
         """What a process that wrote to *path* stands for."""
