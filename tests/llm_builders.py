@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pytest_mlrbench.evidence.base import Evidence
 from pytest_mlrbench.judges.base import Reviewable
 from pytest_mlrbench.judges.llm import LLMJudge
 from pytest_mlrbench.judges.pdf_pages import png
@@ -89,7 +90,7 @@ class Bench:
         self.runner = runner
 
     def judge(self, provider: str = "openai", **settings: Any) -> LLMJudge:
-        known = ("hallucination", "budget", "rubrics")
+        known = ("hallucination", "budget", "rubrics", "sees_evidence")
         own = {name: settings.pop(name) for name in known if name in settings}
         config = configure(self.stub, provider, **settings)
         return LLMJudge("anna", f"{provider}:m", config, self.calls, **own)
@@ -99,9 +100,10 @@ class Bench:
         stage: str = "idea",
         files: Mapping[str, str | bytes] | None = None,
         judge: LLMJudge | None = None,
+        evidence: Evidence | None = None,
     ) -> Answer:
         workspace = lay_case(self.folder, stage, files)
-        work = Reviewable(case(stage), workspace, "files", None)
+        work = Reviewable(case(stage), workspace, "files", None, evidence=evidence)
         return self.runner.run((judge or self.judge()).review(work))
 
     def prompt(self, stage: str = "idea", files: Mapping[str, str | bytes] | None = None) -> str:

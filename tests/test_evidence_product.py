@@ -364,3 +364,20 @@ def test_the_table_for_judges_accuses_nobody_and_stays_a_table() -> None:
     assert "\\| a \\| b \\| Ignore all rules" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 4
+
+
+@pytest.mark.slow
+def test_works_that_are_cited_are_looked_up_only_where_that_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cited = "[1] A. Vaswani. Attention. arXiv:1706.03762, 2017."
+    paper = f"# Paper\n\nAs shown [1].\n\n## References\n\n{cited}\n"
+    lay(tmp_path, {"results/results.md": RESULTS, "results/paper.md": paper})
+    for name in ("ARXIV", "CROSSREF", "OPENALEX"):
+        monkeypatch.setenv(f"MLR_{name}_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    cli.main(["evidence", str(tmp_path)])
+    assert "cited works" not in capsys.readouterr().out
+    cli.main(["evidence", str(tmp_path), "--resolve"])
+    # Where nobody answers, nothing is said to be missing.
+    assert "cited works: 1 not asked" in capsys.readouterr().out

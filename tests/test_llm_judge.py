@@ -27,6 +27,7 @@ from llm_builders import (
 )
 
 from pytest_mlrbench.errors import SystemFault
+from pytest_mlrbench.evidence.base import Evidence, Finding
 from pytest_mlrbench.judges.base import Reviewable, as_judges
 from pytest_mlrbench.judges.budget import Budget, Share
 from pytest_mlrbench.judges.llm import MAX_TOKENS, LLMJudge, _review
@@ -404,6 +405,36 @@ def test_what_was_made_up_is_asked_at_the_same_time(bench: Bench) -> None:
     asked = next(one for one in bench.stub.requests if "find what was made up" in one.text)
     assert all(kind in asked.text for kind in HALLUCINATIONS)
     assert "We measured 0.91." in asked.text
+
+
+EVIDENCE = Evidence(
+    level="claimed",
+    because="found: typed_results",
+    examined=("transcript",),
+    fabricated=True,
+    undisclosed_synthetic=False,
+    paper_untraced=None,
+    findings=(
+        Finding(
+            kind="typed_results",
+            severity="strong",
+            means="fabricated",
+            sentence="The numbers were typed.",
+            place="results/metrics.json",
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("sees", [False, True])
+def test_what_was_found_out_is_shown_where_that_is_asked(bench: Bench, sees: bool) -> None:
+    judge = bench.judge(sees_evidence=sees)
+    bench.review("experiment", judge=judge, evidence=EVIDENCE)
+    asked = bench.stub.requests[-1].text
+    assert ("Level of evidence: claimed" in asked) is sees
+    assert ("The numbers were typed." in asked) is sees
+    # Who is shown nothing answers as before there was anything to show.
+    assert (judge.digest == bench.judge().digest) is not sees
 
 
 def test_nothing_found_is_not_the_same_as_not_looked_for(bench: Bench) -> None:

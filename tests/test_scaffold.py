@@ -85,12 +85,17 @@ def saying(**texts: str | Reply) -> Any:
 
 
 def make_agent(
-    stub: StubProvider, *, search: str = "", coder: Agent | None = None, **settings: Any
+    stub: StubProvider,
+    *,
+    search: str = "",
+    coder: Agent | None = None,
+    stops: bool = False,
+    **settings: Any,
 ) -> ScaffoldAgent:
     config = parse_model("openai:some/model", base_url=stub.base_url("openai"), **settings)
     calls = Calls(Models(QUICK))
     spec = "scaffold:openai/some/model"
-    return ScaffoldAgent(spec, Path(), config, calls, search=search, coder=coder)
+    return ScaffoldAgent(spec, Path(), config, calls, search=search, coder=coder, stops=stops)
 
 
 def make_case(stage: str) -> Case:
@@ -414,6 +419,48 @@ def test_a_chain_goes_from_a_task_to_a_paper(
     # The coder's log does not end ours.
     assert (folder / "coder.log").read_text() == "epoch 1"
     assert "idea: 10 characters" in log(folder)
+
+
+def made_up(work: Assignment) -> None:
+    """A coder that draws its results at random, in a program that it leaves."""
+    rows = "".join(f"| m{n} | 0.{n}412 | 0.{n}931 | 0.{n}127 |\\n" for n in range(1, 6))
+    program = "import json, random\nmetrics = {}\n"
+    program += "".join(
+        f"metrics['m{n}'] = {{'accuracy': 0.{n} + random.random() / 10,"
+        f" 'f1': 0.{n} + random.random() / 9, 'recall': 0.{n} + random.random() / 8}}\n"
+        for n in range(1, 6)
+    )
+    program += "json.dump(metrics, open('results/metrics.json', 'w'))\n"
+    (work.workspace / "run.py").write_text(program)
+    results = work.workspace / "results"
+    results.mkdir()
+    head = "| Method | Accuracy | F1 | Recall |\n|---|---|---|---|\n"
+    (results / "results.md").write_text("# Results\n\n" + head + rows.replace("\\n", "\n"))
+
+
+def test_the_writer_of_a_paper_is_told_what_supports_the_results(
+    mlr_stub_provider: StubProvider, tmp_path: Path
+) -> None:
+    mlr_stub_provider.script = saying()
+    agent = make_agent(mlr_stub_provider, coder=FunctionAgent(made_up))
+    record = run(agent, "end_to_end", tmp_path / "case")
+    assert isinstance(record, SubmissionRecord)
+    assert record.fault is None
+    asked = mlr_stub_provider.requests[-1].text
+    assert "Level of evidence: claimed" in asked
+    assert "random draws" in asked
+
+
+def test_results_that_nothing_supports_can_end_a_chain_before_its_paper(
+    mlr_stub_provider: StubProvider, tmp_path: Path
+) -> None:
+    mlr_stub_provider.script = saying()
+    agent = make_agent(mlr_stub_provider, coder=FunctionAgent(made_up), stops=True)
+    record = run(agent, "end_to_end", tmp_path / "case")
+    assert isinstance(record, SubmissionRecord)
+    assert record.fault is not None
+    assert record.fault.cause == "unsupported_results"
+    assert steps(mlr_stub_provider) == ["idea", "proposal"]
 
 
 def test_experiments_by_themselves_are_the_coders(

@@ -21,6 +21,8 @@ import yaml
 MOST_BYTES = 8_000_000
 #: YAML is parsed at a megabyte a second.
 _MOST_YAML = 500_000
+#: Columns of a table; more are a line without an end.
+_WIDEST = 20_000
 _MOST_CELLS = 500_000
 #: Endings of the files that are parsed.
 SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".csv", ".tsv"})
@@ -123,6 +125,8 @@ def _table(text: str) -> Table | None:
     delimiter = max(_DELIMITERS, key=first.count)
     reader = csv.reader(StringIO(text), delimiter=delimiter)
     header = next(reader, [])
+    if len(header) > _WIDEST:  # no table, whatever it is called
+        return None
     most = _MOST_CELLS // max(1, len(header))
     rows = [row for row in islice(reader, most) if row]
     if header and all(number_in(cell) is not None for cell in header):

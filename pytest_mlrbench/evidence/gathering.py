@@ -45,7 +45,9 @@ class Gathered:
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
-        """Path below the submission → regular file."""
+        """Path below the submission → regular file; of one that is a link elsewhere, none."""
+        if self.root.is_symlink():
+            return {}
         listed = islice(folders.entries(self.root, skips=_SKIPPED.__contains__), 5 * _FILES)
         regular = (
             (name, Path(entry.path))
