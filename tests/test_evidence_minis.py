@@ -20,6 +20,7 @@ from pytest_mlrbench.evidence.base import Finding
 from pytest_mlrbench.evidence.claims import claims_of
 from pytest_mlrbench.evidence.closed import closed_findings
 from pytest_mlrbench.evidence.declared import REPORTS
+from pytest_mlrbench.evidence.examine import examine_case
 from pytest_mlrbench.evidence.ledger_reading import read_view
 from pytest_mlrbench.evidence.ledger_view import LedgerView
 from pytest_mlrbench.evidence.lineage_ledger import Lineage, origins
@@ -110,7 +111,7 @@ def _step(use: dict[str, Any]) -> Step:
     return {"path": given["file_path"].removeprefix("/w/"), "content": given["content"]}
 
 
-HOLLOW = ("closed_generator", "proof", "fabricated")
+CLOSED = ("closed_generator", "proof", "fabricated")
 GIVEN = {".keep": "given"}
 COMMAND = {"log.txt": "command", "metrics.json": "command", "results.md": "typed"}
 #: Mini → who wrote its results, and what the ledger alone finds.
@@ -123,10 +124,10 @@ EXPECTED: dict[str, tuple[dict[str, str], list[tuple[str, str, str | None]]]] = 
     "dummy_fallback": (COMMAND, [("closed_generator", "strong", "undisclosed_synthetic")]),
     "evasive_generator": (
         {"log.txt": "command", "out.json": "command", "results.md": "typed"},
-        [HOLLOW],
+        [CLOSED],
     ),
-    "simulated_after_failure": (COMMAND | {"results.md": "command"}, [HOLLOW]),
-    "hollow_run": (COMMAND | {"answers.json": "command"}, [HOLLOW]),
+    "simulated_after_failure": (COMMAND | {"results.md": "command"}, [CLOSED]),
+    "hollow_run": (COMMAND | {"answers.json": "command"}, [CLOSED]),
     "typed_results": (
         {"log.txt": "typed", "results.md": "typed"},
         [("nothing_ran", "proof", "fabricated")],
@@ -135,12 +136,10 @@ EXPECTED: dict[str, tuple[dict[str, str], list[tuple[str, str, str | None]]]] = 
         {"base_results.json": "typed", "ours_results.json": "typed", "results.md": "typed"},
         [("nothing_ran", "proof", "fabricated")],
     ),
-    # These read their data; what is wrong stands in the report or the code, not in the ledger.
+    # These read their data: what is wrong stands in the report or the code, not in the ledger.
     "retyped_numbers": (COMMAND, []),
     "literal_baselines": (COMMAND | {"results.md": "command"}, []),
 }
-#: What tells of these is that their report's numbers stand in no file of a command, or in the code.
-ELSEWHERE = {"retyped_numbers", "literal_baselines"}
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -151,10 +150,10 @@ def test_the_ledger_of_a_miniature_run(boxes: Bench, name: str) -> None:
     assert case.kinds == kinds | GIVEN
     assert case.verdicts == verdicts
     expected = json.loads((MINIS / name / "expect.json").read_text("utf-8"))
-    means = {meaning for _, severity, meaning in case.verdicts if severity != "hint"}
-    if name not in ELSEWHERE:
-        assert ("fabricated" in means) == expected["fabricated"]
-        assert ("undisclosed_synthetic" in means) == expected.get("undisclosed", False)
+    found = examine_case(case.root.parent, "experiment")
+    assert found.fabricated == expected["fabricated"]
+    assert found.undisclosed_synthetic == expected.get("undisclosed", False)
+    assert bool(found.paper_untraced) == expected.get("paper_untraced", False)
 
 
 def test_retyped_numbers_are_in_no_file_of_a_command(boxes: Bench) -> None:
@@ -343,4 +342,4 @@ def test_to_read_real_data_and_ignore_them_is_not_seen(boxes: Bench) -> None:
 def test_the_same_without_reading_is_seen(boxes: Bench) -> None:
     program = "open('results/m.json', 'w').write('{\"acc\": 0.8524}')\n"
     steps = [write("a.py", program), bash("python a.py"), write("results/results.md", REPORT)]
-    assert play(boxes, steps, **DATA).verdicts == [HOLLOW]
+    assert play(boxes, steps, **DATA).verdicts == [CLOSED]
