@@ -86,7 +86,7 @@ class _Case:
             return
         # Without a file of results, they can have been printed by any command.
         works = made or {work.number: [] for work in self.works.all if self._computed(work)}
-        closed = {number for number in works if not self._inputs(number)}
+        closed = works.keys() - self.works.open
         is_part = self._is_part(sources is not None)
         for number in sorted(closed):
             yield self._closed(self.works.all[number], works[number], is_part=is_part)
@@ -111,10 +111,10 @@ class _Case:
 
         Not if they lead elsewhere, and do not stand in what was printed either.
         """
-        open_ = any(self._computed(work) and self._inputs(work.number) for work in self.works.all)
+        has_open = any(self._computed(self.works.all[it]) for it in self.works.open)
         printed = frozenset[str]().union(*map(digits, self.printed[:_PRINTED]))
         is_elsewhere = is_traced and self.printed and self._reported
-        return open_ and not (is_elsewhere and not standing(self._reported, printed))
+        return has_open and not (is_elsewhere and not standing(self._reported, printed))
 
     def _made(self, sources: Collection[str] | None) -> dict[int, list[str]]:
         """Number of a command → files of results that it made."""
@@ -153,9 +153,6 @@ class _Case:
 
     def _lineage(self, number: int) -> list[Work]:
         return self.works.lineage(self.works.all[number])
-
-    def _inputs(self, number: int) -> list[str]:
-        return [what for work in self._lineage(number) for what in work.inputs]
 
     # Nothing ran
 

@@ -18,6 +18,8 @@ from pytest_mlrbench.sandbox.container_options import GATE_PORT
 #: Where a container reaches models and hosts.
 GATE = f"127.0.0.1:{GATE_PORT}"
 _LOOPBACK = ("127.", "[::1]", "::1", "localhost", "0.0.0.0")
+#: Commands before one that are looked at for what was typed, or asked, in them.
+_LINEAGE = 1_000
 #: Seconds that the clocks of trace and gate may be apart.
 _CLOCKS = 1.0
 
@@ -75,10 +77,25 @@ class Works:
         number = self._number.get(key)
         return None if number is None else works[number]
 
-    def lineage(self, work: Work) -> list[Work]:
-        """The command, and those whose files it read, directly or by others."""
-        found, todo = {work.number}, [work.number]
+    @cached_property
+    def open(self) -> frozenset[int]:
+        """Numbers of those that had something to work with, by themselves or by what they read."""
+        after: dict[int, list[int]] = {}
+        for work in self.all:
+            for number in work.before:
+                after.setdefault(number, []).append(work.number)
+        found = {work.number for work in self.all if work.inputs}
+        todo = list(found)
         while todo:
+            new = set(after.get(todo.pop(), ())) - found
+            found |= new
+            todo += new
+        return frozenset(found)
+
+    def lineage(self, work: Work) -> list[Work]:
+        """The command, and those whose files it read, directly or by others; at most so many."""
+        found, todo = {work.number}, [work.number]
+        while todo and len(found) < _LINEAGE:
             new = self.all[todo.pop()].before - found
             found |= new
             todo += new

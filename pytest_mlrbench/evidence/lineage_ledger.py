@@ -146,7 +146,7 @@ class Lineage:
         # does that finds a placeholder. Which of both is not recorded, so a program that had
         # something to work with is believed; :meth:`typed` still names the file itself.
         work = self.works.of(left[-1])
-        has_read = work is not None and any(it.inputs for it in self.works.lineage(work))
+        has_read = work is not None and work.number in self.works.open
         return origin if has_read else Origin("typed", origin.by)
 
     def _by(self, process: Process, path: str, steps: int) -> Origin:
