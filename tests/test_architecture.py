@@ -17,7 +17,9 @@ from pytest_mlrbench.option_table import BOTH
 
 PACKAGE = Path(pytest_mlrbench.__file__).parent
 ROOT = Path(__file__).parents[1]
-ROOMS = ("suites", "fetching", "agents", "models", "sandbox", "judges", "run", "report")
+ROOMS = (
+    *("suites", "fetching", "agents", "models", "sandbox", "judges", "evidence", "run", "report"),
+)
 
 
 def imports(path: Path) -> Iterator[str]:

@@ -108,7 +108,7 @@ def test_made_up_results_inform_and_fail_where_that_is_asked(repo: Repository) -
     [
         ("evidence>=proved", "levels of evidence are none, claimed, executed, traced, replayed"),
         ("evidence>=5", "levels of evidence are none, claimed, executed, traced, replayed"),
-        ("overall>=traced", "'traced' is no number"),
+        ("overall>=traced", "is not of the form"),
         ("idea:evidence>=traced", "'evidence' is not scored in idea"),
     ],
 )

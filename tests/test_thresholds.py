@@ -115,10 +115,20 @@ def test_a_value_no_score_can_have_is_refused(value: str) -> None:
         Threshold.parse(f"overall>={value}")
 
 
-@pytest.mark.parametrize("text", ["evidence>=3", "experiment:evidence>=2"])
-def test_evidence_is_not_yet_a_score(text: str) -> None:
-    with one_sentence("evidence is not examined"):
-        Threshold.parse(text)
+@pytest.mark.parametrize(
+    ("text", "value", "shown"),
+    [
+        ("evidence>=3", 3, "evidence>=traced"),
+        ("experiment:evidence >= executed", 2, "experiment:evidence>=executed"),
+        ("evidence==none", 0, "evidence==none"),
+    ],
+)
+def test_evidence_is_compared_by_its_level(text: str, value: int, shown: str) -> None:
+    found = Threshold.parse(text)
+    assert (found.value, str(found)) == (value, shown)
+    assert Threshold.parse(shown) == found
+    assert found.applies("experiment", ())
+    assert not found.applies("idea", ())
 
 
 def test_a_name_that_is_scored_nowhere_is_told_those_that_are() -> None:

@@ -32,7 +32,7 @@ def table(evidence: Evidence) -> str:
 def _numbers(evidence: Evidence) -> Iterator[str]:
     for document, counted in evidence.claims.items():
         yield (
-            f"Numbers reported in {document}: {counted.reported}; led to a record: {counted.traced};"
+            f"Numbers reported in {document}: {counted.reported}; found: {counted.traced};"
             f" there by chance as well: {counted.chance}; not found: {counted.untraced}"
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from pytest_mlrbench.judges.kinship import warning
 from pytest_mlrbench.report.chains import beside, funnel
 from pytest_mlrbench.report.document import Report
-from pytest_mlrbench.report.summary import StageSummary
+from pytest_mlrbench.report.summary import NOT_EXAMINED, StageSummary
 from pytest_mlrbench.report.table import cause_words, columns
 from pytest_mlrbench.spent import usd
 
@@ -133,7 +133,7 @@ def _details(stage: StageSummary) -> list[str]:
             for name, judge in stage.judges.items()
         )
         lines.append(f"  {stage.stage} judges' overall means: {means}")
-    if stage.evidence:
+    if stage.evidence.keys() - {NOT_EXAMINED}:
         levels = ", ".join(f"{n} {cause_words(level)}" for level, n in stage.evidence.items())
         lines.append(f"  {stage.stage} evidence, of {stage.selected} cases: {levels}")
     lines += funnel(stage)

@@ -53,7 +53,8 @@ class Threshold:
 
         :raises InputError: not of the grammar, an unknown stage, or a value no score can have.
         """
-        if not (match := _GRAMMAR.fullmatch(text)):
+        match = _GRAMMAR.fullmatch(text)
+        if not match or not (match["value"][0].isdigit() or match["name"] == EVIDENCE):
             raise InputError(
                 f"threshold {text!r} is not of the form [stage:]NAME OP NUMBER, e.g. {DEFAULT}"
                 " or experiment:soundness>=5 (OP is one of >= > <= < ==)."
@@ -89,8 +90,6 @@ class Threshold:
 
 
 def _score(text: str, value: str) -> float:
-    if not value[0].isdigit():
-        raise InputError(f"threshold {text!r}: {value!r} is no number.")
     if not LOWEST <= float(value) <= HIGHEST:
         raise InputError(f"threshold {text!r}: scores go from {LOWEST} to {HIGHEST}.")
     return float(value)
