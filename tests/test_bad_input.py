@@ -59,7 +59,7 @@ def refused(repo: Repository, *args: str) -> str:
         ("--mlr-threshold=overall>=11", ["from 1 to 10"]),
         ("--mlr-threshold=clarty>=5", ["'clarty'", "scored there: overall"]),
         ("--mlr-threshold=ideo:overall>=4", ["'ideo'"]),
-        ("--mlr-threshold=evidence>=3", ["evidence is not examined"]),
+        ("--mlr-threshold=evidence>=proved", ["levels of evidence are", "traced"]),
         ("--mlr-rubrics=nowhere", ["--mlr-rubrics", "nowhere"]),
         ("--mlr-out=notes.txt", ["--mlr-out", "notes.txt", "cannot be written"]),
         ("--mlr-rerun=errors", ["add --mlr-resume"]),
