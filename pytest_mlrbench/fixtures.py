@@ -19,6 +19,7 @@ from pytest_mlrbench.run.folder import RunFolder
 from pytest_mlrbench.run.plan import FIXTURE, prepare
 from pytest_mlrbench.run.result import CaseResult
 from pytest_mlrbench.sandbox.rooms import Rooms
+from pytest_mlrbench.sandbox.together import check_replay
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.verdict import NotMeasured
 
@@ -105,6 +106,8 @@ def mlr_engine(request: pytest.FixtureRequest) -> Engine:
                 plan.live,
                 resuming=bool(options.resume),
             )
+            if options.evidence.replays:
+                check_replay(rooms, agent.spec)
             prepare(agent, rooms, plan.cases)
             if plan.live.gated:
                 workers = getattr(request.config, "workerinput", {}).get("workercount", 1)

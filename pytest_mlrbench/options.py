@@ -163,6 +163,7 @@ def read_options(config: pytest.Config) -> Options:
             checkpoints=one_of(("on", "off"), "checkpoints", values["checkpoints"]) == "on",
             stops=one_of(("all", "evidence"), "crossing", values["crossing"]) == "evidence",
             is_shown=bool(values["judge_sees_evidence"]),
+            replays=bool(values["replay"]),
             asks=bool(values["resolve"]),
         ),
         sandbox=_sandbox(values, bases, config),

@@ -54,6 +54,45 @@ class Counted(Record):
     untraced: int
 
 
+class Rerun(Record):
+    """The command that a run declares, run once more."""
+
+    #: With the same ``seed``, ``another`` one, with ``labels`` shuffled, or another ``input``.
+    kind: Literal["seed", "another", "labels", "input"]
+    command: tuple[str, ...]
+    seed: int | None
+    #: Input → what became of it: ``shuffled``, ``resampled`` or ``withheld``.
+    inputs: dict[str, str] = Field(default_factory=dict)
+    #: Below the case's folder: its ledger, its log, the files that numbers were looked up in.
+    folder: str
+    #: ``exit 0``, ``timeout``, …
+    ended: str
+    seconds: float
+    #: Address → the number there; null where there is none any more.
+    numbers: dict[str, float | None] = Field(default_factory=dict)
+
+
+class Replay(Record):
+    """What came of running it again. Null means that it cannot be told."""
+
+    #: Why there is no more to say.
+    because: str
+    #: Whether the reported numbers came out again, moved with the seed as far as was declared, and
+    #: changed with the input.
+    same: bool | None = None
+    moved: bool | None = None
+    changed: bool | None = None
+    #: Address → the number that is reported of it.
+    numbers: dict[str, float] = Field(default_factory=dict)
+    runs: tuple[Rerun, ...] = ()
+
+    @property
+    def passed(self) -> str:
+        """What is as it should be, in words."""
+        said = {"same": self.same, "moved": self.moved, "changed": self.changed}
+        return ",".join(name for name, is_so in said.items() if is_so)
+
+
 class Evidence(Record):
     """The content of ``evidence.json``. Null means that it cannot be told."""
 
@@ -70,6 +109,8 @@ class Evidence(Record):
     #: What catalogues say of cited works: verdict → how many; null if they were not asked.
     citations: dict[str, int] | None = None
     findings: tuple[Finding, ...] = ()
+    #: What came of running it again; null where that was not asked for, or there was no reason to.
+    replay: Replay | None = None
 
 
 # What is looked at

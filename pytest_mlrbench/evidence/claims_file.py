@@ -6,6 +6,7 @@ It is a list of entries, or an object with such a list under ``claims``::
      {"text": "87.3%", "document": "results/paper.md", "source": "results/table.csv#ours/accuracy"}]
 
 or, in short, an object of printed numbers: ``{"87.3%": "results/metrics.json#/ours/accuracy"}``.
+What an object says of the run beside its claims (:data:`SAID`), others read.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pytest_mlrbench.evidence.data import decoded, read
 from pytest_mlrbench.evidence.numbers import Number, numbers_in
 from pytest_mlrbench.values import Value
 
+#: What an object says of the run beside its claims.
+SAID = ("simulation", "data", "models", "replay")
 _MOST_BYTES = 4_000_000
 #: Letters of a printed number that are looked at.
 _LONGEST = 200
@@ -68,6 +71,7 @@ def entries_in(path: Path) -> tuple[dict[str, Any], str | None]:
     return {
         f"/{text.replace('~', '~0').replace('/', '~1')}": {"text": text, "source": source}
         for text, source in found.items()
+        if text not in SAID
     }, None
 
 

@@ -81,6 +81,7 @@ def _evidence(found: EvidenceRecord | None) -> list[tuple[str, str | int | bool 
         ("mlr.evidence.paper_untraced", found.paper_untraced),
         ("mlr.evidence.reported", found.reported),
         ("mlr.evidence.traced", found.traced),
+        ("mlr.evidence.replay", found.replay or ("none" if found.replay == "" else None)),
         ("mlr.evidence.findings", sum(found.findings.values())),
         *((f"mlr.evidence.findings.{kind}", number) for kind, number in found.findings.items()),
     ]

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.errors import SystemFault
@@ -14,14 +15,18 @@ from pytest_mlrbench.evidence.options import EvidenceOptions
 from pytest_mlrbench.judges.base import Judge, Reviewable
 from pytest_mlrbench.judges.panel import PanelScore, combine
 from pytest_mlrbench.run import checkpoints
-from pytest_mlrbench.run.examining import examine, is_examined
+from pytest_mlrbench.run.examining import examine, is_examined, keep
 from pytest_mlrbench.run.faults import fault_record
 from pytest_mlrbench.run.judging import Reviews, complete, panel_fault, review_all, spent
 from pytest_mlrbench.run.result import FaultRecord
 from pytest_mlrbench.run.submission import SubmissionRecord, can_be_judged, digest_of
+from pytest_mlrbench.run.thresholds import REPLAYED
 from pytest_mlrbench.spent import Spent
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
+
+if TYPE_CHECKING:
+    from pytest_mlrbench.run.replaying import Replayer
 
 _CHANGED = FaultRecord(
     blame="agent",
@@ -51,17 +56,19 @@ class Assessor:
     """Looks at what agents left.
 
     :param options: what is made of the evidence.
+    :param replayer: runs cases again; null where that is not asked for.
     """
 
     agent: Agent
     judges: Sequence[Judge]
     options: EvidenceOptions
+    replayer: Replayer | None = None
 
     async def assess(self, case: Case, submission: SubmissionRecord, folder: Path) -> Assessment:
         """Examine, then judge, what lies in the *folder* of *case*."""
         found, workspace = Assessment(submission.fault), folder / "submission"
         if is_examined(self.agent, case.stage):
-            await self._examine(case, folder, found)
+            await self._examine(case, folder, submission.seconds, found)
         work = Reviewable(
             case, workspace, submission.digest, self.agent.system, evidence=found.evidence
         )
@@ -79,11 +86,14 @@ class Assessor:
             found.panel = combine(complete(found.reviews))
         return found
 
-    async def _examine(self, case: Case, folder: Path, found: Assessment) -> None:
+    async def _examine(self, case: Case, folder: Path, took: float, found: Assessment) -> None:
         evidence = await examine(folder, case.stage, asks=self.options.asks)
         if isinstance(evidence, SystemFault):
             found.fault = found.fault or fault_record(evidence)
             return
+        if self.replayer and case.stage in REPLAYED:
+            evidence = await self.replayer.replay(case, folder, took, evidence)
+            keep(folder, evidence)
         found.evidence = evidence
         if case.stage == "end_to_end":
             found.reached, found.stopped_by = checkpoints.reached(

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.errors import InputError, SystemFault
@@ -22,13 +23,16 @@ from pytest_mlrbench.run.folder import RunFolder, read_model
 from pytest_mlrbench.run.judging import judge_record, slowest
 from pytest_mlrbench.run.result import CaseResult, EvidenceRecord
 from pytest_mlrbench.run.submission import SubmissionRecord, is_unchanged
-from pytest_mlrbench.run.thresholds import Threshold
+from pytest_mlrbench.run.thresholds import REPLAYED, Threshold
 from pytest_mlrbench.sandbox.local import reap
 from pytest_mlrbench.sandbox.rooms import Rooms
 from pytest_mlrbench.suites.rubrics import Rubric
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
 from pytest_mlrbench.suites.tasks import Input, Suite
+
+if TYPE_CHECKING:
+    from pytest_mlrbench.run.replaying import Replayer
 
 #: Causes of results that say nothing about the case, only that it did not come to its end.
 UNFINISHED = frozenset({"interrupted", "worker_crash", "budget", "not_started"})
@@ -134,7 +138,8 @@ class Engine:
         if not is_examined(self.agent, case.stage):
             return {}
         chained = [asdict(self.evidence)] if case.stage == "end_to_end" else []
-        return {"evidence": digests.of_json([rules(), self.evidence.asks, *chained])}
+        again = ["replayed"] * (self.evidence.replays and case.stage in REPLAYED)
+        return {"evidence": digests.of_json([rules(), self.evidence.asks, *again, *chained])}
 
     def _image(self, case: Case) -> list[str]:
         """Digest of the image that commands run in, if they run in one."""
@@ -144,6 +149,15 @@ class Engine:
     @cached_property
     def _panel(self) -> str:
         return digests.of_json({judge.id: [judge.spec, judge.digest] for judge in self.judges})
+
+    @cached_property
+    def _replayer(self) -> Replayer | None:
+        """What runs cases again, where that is asked for."""
+        if not self.evidence.replays or self.rooms is None:
+            return None
+        from pytest_mlrbench.run.replaying import Replayer
+
+        return Replayer(self.rooms, self.folder.run_id, self.timeout)
 
     # What is on disk already
 
@@ -238,7 +252,7 @@ class Engine:
             found, used = Assessment(fault_record(submission)), spent_by_agent(self.agent, case)
         else:
             left, used = submission, submission.spent
-            assessor = Assessor(self.agent, self.judges, self.evidence)
+            assessor = Assessor(self.agent, self.judges, self.evidence, self._replayer)
             found = await assessor.assess(case, submission, folder)
         reviews, panel = found.reviews, found.panel
         return CaseResult(

@@ -46,5 +46,10 @@ async def examine(folder: Path, stage: str, *, asks: bool) -> Evidence | SystemF
         if is_interrupt(error):
             raise
         return internal_fault("evidence", error)
-    write_json(folder / "evidence.json", found)
+    keep(folder, found)
     return found
+
+
+def keep(folder: Path, evidence: Evidence) -> None:
+    """Write down what was found of the case in *folder*."""
+    write_json(folder / "evidence.json", evidence)

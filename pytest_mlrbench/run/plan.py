@@ -22,6 +22,7 @@ from pytest_mlrbench.run.live import Live
 from pytest_mlrbench.run.thresholds import DEFAULT, RECORDED, Threshold, check_names
 from pytest_mlrbench.sandbox.given import check_given
 from pytest_mlrbench.sandbox.rooms import Rooms
+from pytest_mlrbench.sandbox.together import check_replay
 from pytest_mlrbench.spent import usd
 from pytest_mlrbench.suites.choice import select_tasks
 from pytest_mlrbench.suites.loading import load_suite
@@ -83,6 +84,8 @@ class Plan:
         needs = needs_of(agent) if agent else None
         resuming = bool(options.resume)
         rooms = Rooms(options.sandbox, options.agent, needs, stages, live, resuming=resuming)
+        if options.evidence.replays and agent:
+            check_replay(rooms, options.agent)
         rules = options.threshold or _defaults(stages, rooms, agent)
         thresholds = tuple(Threshold.parse(text) for text in rules)
         check_names(thresholds, rubrics, stages)

@@ -53,6 +53,9 @@ class EvidenceRecord(Record):
     #: Numbers that are reported, in all documents, and those of them that were traced.
     reported: int
     traced: int
+    #: What came of running it again: those of ``same``, ``moved``, ``changed`` that are as they
+    #: should be. Null where it was not asked for, or could not be run.
+    replay: str | None = None
 
     @classmethod
     def of(cls, evidence: Evidence) -> EvidenceRecord:
@@ -67,6 +70,7 @@ class EvidenceRecord(Record):
             findings=dict(sorted(kinds.items())),
             reported=sum(counted.reported for counted in evidence.claims.values()),
             traced=sum(counted.traced for counted in evidence.claims.values()),
+            replay=evidence.replay.passed if evidence.replay and evidence.replay.runs else None,
         )
 
 

@@ -20,6 +20,8 @@ RECORDED = "experiment:evidence>=executed"
 EVIDENCE = "evidence"
 #: Stages of which evidence is examined: those that report results.
 EXAMINED = ("experiment", "paper", "end_to_end")
+#: Those in which something was run that can be run again.
+REPLAYED = ("experiment", "end_to_end")
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,

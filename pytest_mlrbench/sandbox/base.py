@@ -57,6 +57,8 @@ class Job:
     ledger: Ledger
     #: Name below :data:`DATA` → folder of this machine, readable only.
     data: Mapping[str, Path] = field(default_factory=dict)
+    #: File in the container, which has it already → file of this machine in its place.
+    overlays: Mapping[str, Path] = field(default_factory=dict)
     #: UUIDs or indices, as the engine is told them.
     gpus: Sequence[str] = ()
     network: Network = "none"

@@ -97,6 +97,7 @@ def mounts(job: Job) -> list[Any]:
         bind(HOME, home_of(job), read_only=False),
         *(bind(f"{FILES}/{name}", path) for name, path in job.files.items()),
         *(bind(f"{DATA}/{name}", path) for name, path in job.data.items()),
+        *(bind(target, path) for target, path in job.overlays.items()),
     ]
 
 

@@ -27,6 +27,7 @@ from pytest_mlrbench.sandbox.ending import Cause, Seen, lasted, reason_of
 from pytest_mlrbench.sandbox.engine import LOCALLY, connect, engine_faults
 from pytest_mlrbench.sandbox.handover import US, hand_over
 from pytest_mlrbench.sandbox.image import Image, examine
+from pytest_mlrbench.sandbox.image_files import content_of
 from pytest_mlrbench.sandbox.labels import labels
 from pytest_mlrbench.sandbox.limits import words_of
 from pytest_mlrbench.sandbox.ownership import give, warn
@@ -332,6 +333,14 @@ class DockerSandbox:
                 self.take_back(stay)
         finally:
             stay.close()
+
+    def content(self, path: str, most: int) -> bytes | None:
+        """Return what a file of the image holds; null if it is none, or has more than *most* bytes.
+
+        :raises SystemFault: the engine cannot be asked.
+        """
+        with engine_faults("a file of the image could not be read"):
+            return content_of(self.client, self.digest, path, most)
 
     def remove_left(self) -> None:
         """Remove what could not be removed when it should have been.

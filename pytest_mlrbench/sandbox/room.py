@@ -43,6 +43,8 @@ class Room:
     data: Mapping[str, Path] = field(default_factory=dict)
     hosts: Sequence[str] = ()
     gpus: Sequence[str] = ()
+    #: File that the container has → file of this machine in its place.
+    overlays: Mapping[str, Path] = field(default_factory=dict)
     #: What the models asked so far have used; null if none could be asked.
     spent: Spent | None = None
     #: What is wrong with a provider, if its last answer was none; empty otherwise.
@@ -128,6 +130,7 @@ class Room:
             log=work.log,
             ledger=self.ledger,
             data=self.data,
+            overlays=self.overlays,
             gpus=self.gpus,
             network=self.network,
             gate=gate.path if gate else None,

@@ -243,8 +243,14 @@ class Rooms:
         }
 
     @asynccontextmanager
-    async def open(self, run: str, case: Case, folder: Path) -> AsyncIterator[Room | None]:
-        """Wait for what *case* needs, and hold it until it has ended."""
+    async def open(
+        self, run: str, case: Case, folder: Path, *, again: str = ""
+    ) -> AsyncIterator[Room | None]:
+        """Wait for what *case* needs, and hold it until it has ended.
+
+        :param folder: of the case.
+        :param again: folder below it, for a command that is run once more: it reaches no network.
+        """
         place = self.place(case.stage)
         if place is None:
             yield None
@@ -254,20 +260,20 @@ class Rooms:
         from pytest_mlrbench.sandbox.heartbeat import Heart, beating
         from pytest_mlrbench.sandbox.ownership import remove_home
 
-        contained = place == "docker"
+        contained, own = place == "docker", folder / again
+        own.mkdir(parents=True, exist_ok=True)
         room = Room(
             sandbox=self.container if contained else self.local,
             run=run,
             case=case.name,
-            folder=folder,
-            network=self.network if contained else "none",
-            policy=self._policy(place),
+            folder=own,
+            network=self.network if contained and not again else "none",
+            policy=None if again else self._policy(place),
             hold=self._live.hold,
             data=self.options.data or {},
             hosts=self.options.allow_host,
         )
-        folder.mkdir(parents=True, exist_ok=True)
-        heart = Heart(case.name, place, folder / "agent.log", of_environment())
+        heart = Heart(case.name, place, own / "agent.log", of_environment())
         async with AsyncExitStack() as held:
             held.push_async_callback(asyncio.to_thread, remove_home, room.home)
             await held.enter_async_context(beating(folder, heart))
@@ -277,7 +283,7 @@ class Rooms:
                 heart.state = "waits for a GPU"
                 room.gpus = await held.enter_async_context(self._leases.take(case=case.name))
                 heart.gpus = await held.enter_async_context(watch(room.gpus, room.ledger))
-            heart.state = "runs"
+            heart.state = "is run again" if again else "runs"
             yield room
 
     def leave(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_mlrbench.errors import InputError
+from pytest_mlrbench.run.thresholds import REPLAYED
 from pytest_mlrbench.sandbox.base import Limits
 
 if TYPE_CHECKING:
@@ -33,6 +34,27 @@ def check_places(rooms: Rooms, agent: str) -> None:
             f"{_as_typed(kept[0])} is for containers, and no stage of this run has one:"
             f" leave it out{_or(rooms, 'add --mlr-sandbox=docker')}."
         )
+
+
+def check_replay(rooms: Rooms, agent: str) -> None:
+    """Make sure that there are cases that can be run again: in containers, which record what ran.
+
+    :param agent: its spec, for messages.
+    :raises InputError: there are none.
+    """
+    wanted = [stage for stage in REPLAYED if stage in rooms.stages]
+    if any(rooms.place(stage) == "docker" for stage in wanted):
+        return
+    if not rooms.needs:
+        why = f"agent {agent!r} runs no commands in them"
+    elif not wanted:
+        why = "no stage of this run has experiments"
+    else:
+        why = "no stage of this run has its experiments in one"
+    raise InputError(
+        f"--mlr-replay runs experiments again in containers, and {why}: leave it out"
+        f"{_or(rooms, 'add --mlr-sandbox=docker') if wanted else ''}."
+    )
 
 
 def check_money(rooms: Rooms, *, gated: bool) -> None:

@@ -1,0 +1,135 @@
+"""The reported numbers that a repetition is compared in, and where they stand in its files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from pytest_mlrbench.evidence.addressed import fits
+from pytest_mlrbench.evidence.cells import CLAIMS, Cells
+from pytest_mlrbench.evidence.claims_file import entries_in, read_entry
+from pytest_mlrbench.evidence.data import SUFFIXES
+from pytest_mlrbench.evidence.gathering import Gathered
+from pytest_mlrbench.evidence.values import Budget, read_numbers
+
+#: Numbers, and entries of the list of claims that are looked at.
+_MOST, _ENTRIES = 300, 5_000
+#: Of a number's own size: sums of several threads come out a little different each time.
+_NOISE = 1e-6
+_SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001)
+#: What is measured of the machine is another number each time, however honest.
+_OF_MACHINES = frozenset(
+    {
+        *("time", "times", "timestamp", "date", "started", "ended", "duration", "elapsed", "wall"),
+        *("seconds", "second", "secs", "sec", "s", "ms", "minutes", "min", "hours", "runtime"),
+        *("latency", "speed", "speedup", "throughput", "fps", "memory", "rss", "mb", "gb"),
+    }
+)
+_WORDS = re.compile(r"[a-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A reported number.
+
+    :param address: ``file#place``.
+    :param value: as it is reported, in the scale of the file.
+    :param slack: by how much what is reported may differ from what the file holds.
+    :param meaning: which of the numbers that an address may mean.
+    :param is_of_machine: whether it measures the machine, not what was done with it.
+    """
+
+    address: str
+    value: float
+    slack: float
+    meaning: int = 0
+    is_of_machine: bool = False
+
+    @property
+    def file(self) -> str:
+        """The path in its address."""
+        return self.address.partition("#")[0]
+
+    def is_met(self, value: float | None) -> bool:
+        """Whether *value* is the reported number again."""
+        return value is not None and abs(value - self.value) <= self.slack + _noise(self.value)
+
+
+def is_same(one: float | None, other: float | None) -> bool:
+    """Whether two runs gave the same number."""
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) <= _noise(one)
+
+
+def points(run: Gathered, files: Iterable[str]) -> list[Point]:
+    """Return the numbers that are reported of files that commands wrote.
+
+    :param files: where to take numbers from if the list of claims names none.
+    """
+    made = {name for name, origin in (run.origins or {}).items() if origin.kind == "command"}
+    found = {point.address: point for point in _claimed(run, made)}
+    if not found:
+        names = [name for name in files if name in made and Path(name).suffix.lower() in SUFFIXES]
+        found = {point.address: point for point in _all_in(run, names)}
+    kept = list(found.values())[:_MOST]
+    there = look(run.files, kept)
+    return [point for point in kept if point.is_met(there[point.address])]
+
+
+def look(files: Mapping[str, Path], wanted: Sequence[Point]) -> dict[str, float | None]:
+    """Return address → the number that stands there in *files*; null where there is none."""
+    cells = Cells(files)
+    found: dict[str, float | None] = {}
+    for point in sorted(wanted, key=lambda it: it.file):  # each file is parsed once
+        values = cells.look(point.address).values
+        found[point.address] = values[point.meaning] if point.meaning < len(values) else None
+    return found
+
+
+def _claimed(run: Gathered, made: set[str]) -> Iterator[Point]:
+    if CLAIMS not in run.files:
+        return
+    cells, (content, _) = Cells(run.files), entries_in(run.files[CLAIMS])
+    for raw in islice(content.values(), _ENTRIES):
+        entry, number, _ = read_entry(raw)
+        if entry is None or number is None:
+            continue
+        looked = cells.look(entry.source)
+        if looked.file not in made:
+            continue
+        address = f"{looked.file}#{entry.source.partition('#')[2]}"
+        for meaning, value in enumerate(looked.values):
+            if fits(number, value):
+                scale = min(_SCALES, key=lambda it: abs(it * value - number.value))
+                yield Point(
+                    address,
+                    number.value / scale,
+                    number.slack / scale,
+                    meaning,
+                    _is_of_machine(f"{address} {entry.text}"),
+                )
+                break
+
+
+def _all_in(run: Gathered, names: Sequence[str]) -> Iterator[Point]:
+    budget = Budget()
+    for name in sorted(names):
+        numbers = read_numbers(name, run.files[name], budget)
+        for at, value in enumerate(numbers.values[:_MOST]):
+            if numbers.keys[at].startswith("#"):
+                address = numbers.place(at)
+                label = f"{address} {numbers.labels[at][:200]}"
+                yield Point(address, value, 0.0, is_of_machine=_is_of_machine(label))
+
+
+def _is_of_machine(label: str) -> bool:
+    words = _WORDS.findall(label.partition("#")[2].lower()[:1_000])
+    return not _OF_MACHINES.isdisjoint(words)
+
+
+def _noise(value: float) -> float:
+    return _NOISE * abs(value)

@@ -1,0 +1,172 @@
+"""What repetitions of a declared command gave, and the three questions that are asked of it.
+
+The same seed has to give the reported numbers again, another one to move them, and other inputs to
+change them. The third tells most: a program that draws its results from a seeded generator repeats
+better than an honest one, and only its not minding what it reads gives it away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pytest_mlrbench.evidence.base import Rerun
+from pytest_mlrbench.evidence.replay_declared import Declaration
+from pytest_mlrbench.evidence.replay_numbers import Point, is_same
+from pytest_mlrbench.evidence.weighing import TRACED
+
+#: Share of the numbers with chance in them that have to change with the input.
+_MOST = 0.5
+
+
+@dataclass(frozen=True)
+class Trial:
+    """All that the repetitions of one case gave.
+
+    :param declared: what was to be run.
+    :param points: the numbers that were compared.
+    :param recorded: address → what stood there in the submission.
+    :param left: what the command read and nobody could make wrong.
+    :param is_made_up: the report says that its data are made up, or that it is a simulation.
+    :param has_examples: it reports measures that there are only of examples.
+    :param tail: the last words of the first repetition, if it failed.
+    """
+
+    declared: Declaration
+    points: Sequence[Point]
+    recorded: dict[str, float]
+    runs: Sequence[Rerun]
+    left: Sequence[str] = ()
+    is_made_up: bool = False
+    has_examples: bool = False
+    tail: str = ""
+
+    def run(self, kind: str) -> Rerun | None:
+        """The repetition of that kind; null if there was none."""
+        return next((it for it in self.runs if it.kind == kind), None)
+
+    @property
+    def same(self) -> bool | None:
+        """Whether the numbers came out again, but for those that measure the machine."""
+        first = self.run("seed")
+        wanted = [point for point in self.points if not point.is_of_machine]
+        if first is None or not wanted:
+            return None
+        met = sum(point.is_met(first.numbers.get(point.address)) for point in wanted)
+        return is_well(first) and met >= TRACED * len(wanted)
+
+    @property
+    def tried(self) -> list[Rerun]:
+        """The repetitions with inputs that were made wrong."""
+        return [run for run in self.runs if run.kind in ("labels", "input")]
+
+    @property
+    def moved(self) -> bool | None:
+        """Whether another seed moves them, within what is declared; true where there is none."""
+        if not self.declared.is_seeded:
+            return True
+        other = self.run("another")
+        if other is None or not is_well(other):
+            return None
+        return bool(self._moved) and not self.strays
+
+    @property
+    def changed(self) -> bool | None:
+        """Whether other inputs change them."""
+        said = [self._changed(run) for run in self.tried]
+        if True in said:
+            return True
+        return False if said and None not in said else None
+
+    def _changed(self, run: Rerun) -> bool | None:
+        if not is_well(run):
+            # A program may well fail that is given nothing, but not with other labels.
+            return True if self.run("labels") is None and _is_withheld(run) else None
+        deciding = [it for it in self.stable if it in self._moved] or self.stable
+        if not deciding or all(run.numbers.get(it) is None for it in deciding):
+            return None
+        count = sum(self._is_other(run, it) for it in deciding)
+        return count >= (_MOST * len(deciding) if self._moved else 1)
+
+    @property
+    def is_ignored(self) -> bool:
+        """Whether not one of the numbers changed, though all inputs were made wrong."""
+        return (
+            bool(self.stable)
+            and self.run("input") is not None
+            and all(map(self._is_unchanged, self.tried))
+        )
+
+    @property
+    def changed_without_labels(self) -> bool:
+        """Whether shuffled labels change nothing, though other inputs do."""
+        labels = self.run("labels")
+        return labels is not None and self._is_unchanged(labels)
+
+    def _is_unchanged(self, run: Rerun) -> bool:
+        return is_well(run) and not any(self._is_other(run, it) for it in self.stable)
+
+    def _is_other(self, run: Rerun, address: str) -> bool:
+        first = self.run("seed")
+        assert first is not None
+        return not is_same(first.numbers.get(address), run.numbers.get(address))
+
+    @cached_property
+    def stable(self) -> list[str]:
+        """Addresses of the numbers that came out again to their last digit.
+
+        Of others, a change may be chance.
+        """
+        first = self.run("seed")
+        there = first.numbers if first is not None and is_well(first) else {}
+        return [it for it in self.recorded if is_same(self.recorded[it], there.get(it))]
+
+    @cached_property
+    def _moved(self) -> list[str]:
+        other = self.run("another")
+        if other is None or not is_well(other):
+            return []
+        return [it for it in self.stable if self._is_other(other, it)]
+
+    @property
+    def strays(self) -> list[Point]:
+        """The numbers that another seed moves further than was declared."""
+        other, spread = self.run("another"), self.declared.spread
+        if other is None or spread is None:
+            return []
+        return [
+            point
+            for point in self.points
+            if not point.is_of_machine
+            and (value := other.numbers.get(point.address)) is not None
+            and abs(value - point.value) > spread * abs(point.value) + point.slack
+        ]
+
+    @property
+    def has_chance(self) -> bool:
+        """Whether there are numbers that a seed moves."""
+        return bool(self._moved)
+
+    @property
+    def is_like_chance(self) -> bool:
+        """Whether inputs that were made wrong change numbers no more than another seed does."""
+        other = self.run("another")
+        wrong = next(iter(self.tried), None)
+        if other is None or wrong is None or not (is_well(wrong) and self._moved):
+            return False
+        return self._distance(wrong) <= self._distance(other)
+
+    def _distance(self, run: Rerun) -> float:
+        """How far the numbers with chance in them are from those that are reported."""
+        pairs = ((self.recorded[it], run.numbers.get(it)) for it in self._moved)
+        return sum(abs(b - a) / (abs(a) or 1.0) for a, b in pairs if b is not None)
+
+
+def _is_withheld(run: Rerun) -> bool:
+    return "withheld" in run.inputs.values()
+
+
+def is_well(run: Rerun) -> bool:
+    """Whether a repetition came to a good end."""
+    return run.ended == "exit 0"
