@@ -108,7 +108,7 @@ def minis(folder: Path) -> dict[str, object]:
         total += 1
         right += not wrong
         known = f" (known: {expected['known_miss']})" if wrong and "known_miss" in expected else ""
-        print(f"{expected_file.parent.name:26} {'as expected' if not wrong else wrong}{known}")
+        print(f"{expected_file.parent.name:26} {wrong or 'as expected'}{known}")
     print(f"{right} of {total} as expected without a ledger")
     return {"right": right, "all": total, "well": right >= 10}
 
