@@ -131,3 +131,86 @@ def test_an_honest_experiment_is_replayed(runs: Runs) -> None:
     (case,) = runs.repo.report.cases
     assert case.evidence is not None
     assert case.evidence.replay == "same,moved,changed"
+
+
+def test_one_who_reads_the_data_and_ignores_them_is_found(runs: Runs) -> None:
+    """All but the third question are answered as by an honest program, or better."""
+    found = runs.do(program(IGNORING, {"replay": REPLAY}))
+    assert found.replay is not None
+    assert [run.kind for run in reruns(found)] == ["seed", "another", "labels", "input"]
+    assert (found.replay.same, found.replay.moved, found.replay.changed) == (True, True, False)
+    assert ("ignores_input", "proof", "fabricated") in kinds(found)
+    assert (found.level, found.fabricated) == ("claimed", True)
+    before = [kind for kind, severity, _ in kinds(found) if severity != "hint"]
+    assert before == ["ignores_input"]  # nothing else has seen it
+
+
+def test_one_who_reads_nothing_has_nothing_that_could_be_made_wrong(runs: Runs) -> None:
+    found = runs.do(program(IGNORING.replace(READ, "rows = range(120)\n"), {"replay": REPLAY}))
+    assert found.fabricated  # by the ledger: a command that nothing went into
+    assert ("closed_generator", "proof", "fabricated") in kinds(found)
+    assert found.replay is None
+
+
+def test_an_input_that_is_declared_and_never_read_does_not_help(runs: Runs) -> None:
+    """The report gives no measure of examples, so that the ledger alone is not enough."""
+    text = program(
+        IGNORING.replace(READ, "rows = range(120)\n"),
+        {"replay": REPLAY | {"inputs": ["/data/toy/data.csv"]}},
+    )
+    found = runs.do(text.replace("accuracy", "reward").replace("Accuracy", "Reward"))
+    assert ("ignores_input", "proof", "fabricated") in kinds(found)
+
+
+def test_an_honest_program_without_a_seed_does_not_repeat(runs: Runs) -> None:
+    text = program(HONEST.replace("random.seed(seed)", "random.seed()"), {"replay": REPLAY})
+    found = runs.do(text)
+    assert ("does_not_repeat", "strong", None) in kinds(found)
+    assert (found.level, found.fabricated) == ("traced", False)
+    assert [run.kind for run in reruns(found)] == ["seed"]
+    assert "gives other numbers" in found.because
+
+
+def test_a_declared_simulation_is_not_accused(runs: Runs) -> None:
+    said = {"replay": REPLAY, "simulation": True}
+    found = runs.do(program(IGNORING.replace(READ, "rows = range(120)\n"), said, "A simulation."))
+    assert found.replay is not None
+    assert (found.level, found.fabricated) == ("traced", False)
+    assert found.replay.passed == "same,moved"
+    assert [run.kind for run in reruns(found)] == ["seed", "another"]
+    assert "reads nothing that could be made wrong" in found.because
+
+
+def test_a_simulation_that_looks_at_data_is_only_pointed_out(runs: Runs) -> None:
+    found = runs.do(program(IGNORING, {"replay": REPLAY, "simulation": True}))
+    assert ("ignores_input", "hint", None) in kinds(found)
+    assert found.fabricated is False
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({}, "declares no command"),
+        ({"replay": {"seed": 1}}, "replay/command: Field required"),
+        ({"replay": {"command": "python3 run.py", "seed": "x"}}, "replay/seed"),
+    ],
+)
+def test_what_is_not_declared_is_not_run(runs: Runs, said: dict[str, Any], why: str) -> None:
+    found = runs.do(program(HONEST, said))
+    assert kinds(found) == [("replay_not_declared", "hint", None)]
+    assert found.level == "traced"
+    assert why in found.because
+    assert not (runs.folder / "replays").exists()
+
+
+def test_failing_for_want_of_input_is_a_change(runs: Runs) -> None:
+    """What is no table can only be withheld."""
+    data = (runs.repo.path / "toy/data.csv").read_text("utf-8")
+    (runs.repo.path / "toy/data.bin").write_bytes(b"\0" + data.encode())
+    read = "rows = [[float(x) for x in row.split(',')] for row in"
+    read += " open('/data/toy/data.bin', 'rb').read()[1:].decode().splitlines()]\n"
+    read += "assert rows, 'no data'\n"
+    found = runs.do(program(HONEST.replace(READ, read), {"replay": REPLAY}))
+    assert found.level == "replayed", found.because
+    assert reruns(found)[-1].inputs == {"/data/toy/data.bin": "withheld"}
+    assert reruns(found)[-1].ended == "exit 1"

@@ -281,6 +281,8 @@ class Submission:
     @cached_property
     def _claims(self) -> list[Any]:
         listed = self.document(CLAIMS)
+        if isinstance(listed, dict):  # which says more than where numbers come from
+            listed = listed.get("claims")
         return listed[:MAX_ITEMS] if isinstance(listed, list) else []
 
     @property

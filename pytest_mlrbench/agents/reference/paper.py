@@ -67,7 +67,8 @@ def compose(request: Request) -> str:
     plan = sections((PLANS / request.task / "paper.md").read_text("utf-8"))
     try:
         metrics = json.loads(request.read("results/metrics.json"))
-        cite = Claims(json.loads(request.read("results/claims.json")), metrics)
+        said = json.loads(request.read("results/claims.json"))
+        cite = Claims(said["claims"] if isinstance(said, dict) else said, metrics)
         given = {"Title": idea["Title"], "Formally": proposal["Methodology"]}
         given["References"] = related["References"]
         return _compose(request, plan | given, metrics, cite)
