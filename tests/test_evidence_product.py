@@ -196,6 +196,7 @@ def test_a_chain_shows_how_far_it_came(repo: Repository) -> None:
     assert "mlr.checkpoint.experiment.overall" not in found
 
 
+@pytest.mark.slow
 def test_checkpoints_can_be_left_out(repo: Repository) -> None:
     repo.run("--mlr-stage=end_to_end", "--mlr-limit=1", "--mlr-checkpoints=off", "-q")
     (case,) = repo.report.cases
@@ -224,6 +225,7 @@ def test_made_up_results_enter_a_paper_or_end_the_chain(repo: Repository, crossi
         assert (case.fault.blame, case.fault.cause) == ("agent", "unsupported_results")
 
 
+@pytest.mark.slow
 def test_stages_alone_stand_beside_those_of_chains(
     repo: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
