@@ -77,7 +77,7 @@ def find(
             continue
         if place := _own_or_data(name, given, data):
             places[name] = place
-        elif kind == "package" and is_data(path) and not path.startswith(_WRITABLE):
+        elif _is_of_image(path, kind):
             places[path] = Place(path, None)
         elif name not in known and not is_setting(path):
             left[path] = None
@@ -125,6 +125,12 @@ def _declared(
             folder = data[top] / rest
             for inner, _ in islice(folders.entries(folder), _MOST):
                 yield f"{name}/{inner}"
+
+
+def _is_of_image(path: str, kind: str) -> bool:
+    """Whether a file is data of the image; of packages, what can be nothing else."""
+    is_input = kind in ("image", "weights") or (kind == "package" and is_data(path))
+    return is_input and not path.startswith(_WRITABLE)
 
 
 def _own_or_data(name: str, given: Mapping[str, Path], data: Mapping[str, Path]) -> Place | None:
