@@ -423,13 +423,13 @@ def told(one: Trial) -> tuple[str, list[tuple[str, str]]]:
             [("ignores_input", "hint")],
         ),
         (
-            trial(SAME, MOVED, STAYED, rerun("input", MOVED.numbers, **RESAMPLED)),
+            trial(SAME, MOVED, STAYED, rerun("input", CHANGED.numbers, **RESAMPLED)),
             "same,moved,changed",
             [("labels_do_not_matter", "hint")],
         ),
         (
             trial(SAME, MOVED, rerun("labels", MOVED.numbers, **SHUFFLED)),
-            "same,moved,changed",
+            "same,moved",
             [("changes_like_chance", "hint")],
         ),
         (

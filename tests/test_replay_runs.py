@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 pytest_plugins = ["docker_engine"]
 
+WITH_SKLEARN = "mlrbench-agents:ci"
 AGENT = Path(__file__).with_name("mini_agent.py")
 OPTIONS = (
     *("--mlr-stage=experiment", "--mlr-limit=1", "--mlr-threshold=overall>=1", "--mlr-replay"),
@@ -217,3 +218,121 @@ def test_failing_for_want_of_input_is_a_change(runs: Runs) -> None:
     assert found.level == "replayed", found.because
     assert reruns(found)[-1].inputs == {"/data/toy/data.bin": "withheld"}
     assert reruns(found)[-1].ended == "exit 1"
+
+
+def test_one_whose_chance_comes_from_the_data_is_pointed_out(runs: Runs) -> None:
+    """The content as a seed: numbers change with the input, but no more than by chance."""
+    seeded = IGNORING.replace("random.Random(seed)", "random.Random(f'{seed} {rows}')")
+    found = runs.do(program(seeded, {"replay": REPLAY}))
+    assert (found.level, found.fabricated) == ("traced", False)
+    assert [kind for kind, *_ in kinds(found)] == ["changes_like_chance"]
+
+
+def test_one_who_looks_whether_the_data_are_the_same_is_not_replayed(runs: Runs) -> None:
+    check = "assert sum(r[2] * i for i, r in enumerate(rows)) == CHECK, 'other data'\n"
+    rows = (runs.repo.path / "toy/data.csv").read_text("utf-8").splitlines()
+    known = sum(int(row[-1]) * number for number, row in enumerate(rows))
+    body = IGNORING.replace(READ, READ + check.replace("CHECK", str(known)))
+    found = runs.do(program(body, {"replay": REPLAY}))
+    assert found.level == "traced"
+    assert "with its inputs made wrong, it fails" in found.because
+    assert [run.kind for run in reruns(found)] == ["seed", "another", "labels"]
+
+
+def test_numbers_that_were_typed_are_no_input(runs: Runs) -> None:
+    """A file of the agent's own that holds the results is code, however it is called."""
+    runs.repo.lay({"typed.json": ""})
+    numbers = {
+        f"k{k}": {"accuracy": 0.8011 + k / 100, "error": 0.1989 - k / 100} for k in (1, 5, 15)
+    }
+    body = READ + "found.update(json.load(open('prior.json')))\n"
+    body += "for m in found.values(): m['accuracy'] += seed / 1000\n"
+    writing = f"printf '%s' '{json.dumps(numbers)}' > prior.json"
+    found = runs.do(
+        program(body, {"replay": REPLAY | {"inputs": ["prior.json"]}}),
+        command=f"{writing}; python3 run.py 3",
+    )
+    assert found.fabricated
+
+
+def test_a_seed_that_moves_nothing_is_said(runs: Runs) -> None:
+    text = program(HONEST.replace("random.seed(seed)", "random.seed(1)"), {"replay": REPLAY})
+    found = runs.do(text)
+    assert kinds(found) == [("seed_moves_nothing", "hint", None)]
+    assert (found.level, found.fabricated) == ("traced", False)
+    deterministic = {"replay": {"command": ["python3", "run.py", "3"]}}
+    found = runs.do(program(HONEST, deterministic))
+    assert found.level == "replayed"
+    assert [run.kind for run in reruns(found)] == ["seed", "labels"]
+
+
+def test_what_takes_too_long_is_ended(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_mlrbench.run.replaying._LEAST", 1.0)
+    monkeypatch.setattr("pytest_mlrbench.run.replaying._TIMES", 0.1)
+    slow = "import time\nif not os.path.exists('mark'):\n    time.sleep(60)\n"
+    text = program(slow + HONEST, {"replay": REPLAY})
+    found = runs.do(text, command="date > mark; python3 run.py 3")
+    assert ("does_not_repeat", "strong", None) in kinds(found)
+    assert reruns(found)[0].ended == "timeout"
+
+
+def test_an_engine_that_is_gone_is_no_fault_of_the_run(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pytest_mlrbench.errors import SystemFault
+    from pytest_mlrbench.run.repetitions import Repetitions
+
+    async def gone(*_: object) -> None:
+        raise SystemFault("engine", "the Docker engine went away while the agent ran.")
+
+    monkeypatch.setattr(Repetitions, "_execute", gone)
+    found = runs.do(program(HONEST, {"replay": REPLAY}))
+    assert (found.level, kinds(found)) == ("traced", [])
+    assert found.because.endswith(
+        "it was not run again: the Docker engine went away while the agent ran"
+    )
+    (case,) = runs.repo.report.cases
+    assert case.verdict == "pass"
+
+
+def test_a_resumed_run_replays_what_its_agents_left(runs: Runs) -> None:
+    text = program(HONEST, {"replay": REPLAY})
+    steps = [{"path": "run.py", "content": text}, {"command": "mkdir results; python3 run.py 3"}]
+    runs.repo.lay({"steps.json": json.dumps(steps)})
+    without = [option for option in OPTIONS if option != "--mlr-replay"]
+    runs.repo.run(*without)
+    before = (runs.folder / "submission.json").read_text("utf-8")
+    assert (runs.evidence.level, runs.evidence.replay) == ("traced", None)
+    runs.repo.run("--mlr-resume", *OPTIONS)
+    assert runs.evidence.level == "replayed"
+    assert (runs.folder / "submission.json").read_text("utf-8") == before
+    assert len(list((runs.folder / "replays").iterdir())) == 3
+    stamp = (runs.folder / "replays/1/ledger.jsonl").stat().st_mtime_ns
+    runs.repo.run("--mlr-resume", *OPTIONS)  # nothing has changed, so nothing is done
+    assert (runs.folder / "replays/1/ledger.jsonl").stat().st_mtime_ns == stamp
+
+
+def test_data_that_come_with_a_package_are_made_wrong_too(runs: Runs, engine: Any) -> None:
+    if not engine.images.list(WITH_SKLEARN):
+        pytest.skip(f"the engine has no image {WITH_SKLEARN}: ci/docker/build.sh builds one")
+    body = """
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+x, y = load_iris(return_X_y=True)
+a, b, c, d = train_test_split(x, y, random_state=seed, test_size=0.5)
+for k in (1, 2):
+    right = LogisticRegression(C=k / 100, max_iter=500).fit(a, c).score(b, d)
+    found[f"c{k}"] = {"accuracy": right, "error": 1 - right}
+"""
+    found = runs.do(program(body, {"replay": REPLAY}), f"--mlr-image={WITH_SKLEARN}")
+    assert found.level == "replayed", found.because
+    (changed,) = reruns(found)[-1].inputs.items()
+    assert changed[0].endswith("/sklearn/datasets/data/iris.csv")
+    assert changed[1] == "shuffled"
+    fake = body.replace(
+        "LogisticRegression(C=k / 100, max_iter=500).fit(a, c).score(b, d)",
+        "(140 + (seed * 7 + k) % 5) / 150",
+    )
+    found = runs.do(program(fake, {"replay": REPLAY}), f"--mlr-image={WITH_SKLEARN}")
+    assert ("ignores_input", "proof", "fabricated") in kinds(found)

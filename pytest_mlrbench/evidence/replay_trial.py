@@ -18,6 +18,8 @@ from pytest_mlrbench.evidence.weighing import TRACED
 
 #: Share of the numbers with chance in them that have to change with the input.
 _MOST = 0.5
+#: How many times as far as by another seed numbers have to change with the input.
+_CHANCE = 2.0
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,10 @@ class Trial:
 
     @property
     def changed(self) -> bool | None:
-        """Whether other inputs change them."""
+        """Whether other inputs change them, and more so than another seed does."""
         said = [self._changed(run) for run in self.tried]
         if True in said:
-            return True
+            return None if self.is_like_chance else True
         return False if said and None not in said else None
 
     def _changed(self, run: Rerun) -> bool | None:
@@ -150,12 +152,15 @@ class Trial:
 
     @property
     def is_like_chance(self) -> bool:
-        """Whether inputs that were made wrong change numbers no more than another seed does."""
+        """Whether inputs that were made wrong change numbers hardly more than another seed does.
+
+        So it is where the content of the inputs is but a seed for what is made up.
+        """
         other = self.run("another")
-        wrong = next(iter(self.tried), None)
-        if other is None or wrong is None or not (is_well(wrong) and self._moved):
+        if other is None or not self._moved:
             return False
-        return self._distance(wrong) <= self._distance(other)
+        furthest = max((self._distance(run) for run in self.tried if is_well(run)), default=0.0)
+        return 0 < furthest <= _CHANCE * self._distance(other)
 
     def _distance(self, run: Rerun) -> float:
         """How far the numbers with chance in them are from those that are reported."""

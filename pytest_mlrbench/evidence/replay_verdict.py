@@ -67,6 +67,8 @@ def _because(trial: Trial) -> str:
         return "run again, it reads nothing that could be made wrong or withheld"
     if not trial.stable:
         return "run again, no number comes out to its last digit, and any change may be chance"
+    if trial.changed is None and trial.is_like_chance:
+        return "with wrong inputs, its numbers change hardly more than they do with another seed"
     if trial.changed is None:
         return f"with its inputs made wrong, it fails ({trial.tried[-1].ended})"
     return "its numbers do not all change with its inputs"
@@ -100,8 +102,8 @@ def _findings(trial: Trial) -> Iterator[Finding]:
     elif trial.changed is False:
         sentence = "Most numbers that move with the seed do not change with the input."
         yield _hint("some_ignore_input", sentence, line)
-    elif trial.changed and trial.is_like_chance:
-        sentence = "With wrong inputs, numbers change no more than they do with another seed."
+    elif trial.changed is None and trial.is_like_chance:
+        sentence = "With wrong inputs, numbers change hardly more than they do with another seed."
         yield _hint("changes_like_chance", sentence, line)
 
 
