@@ -143,6 +143,10 @@ def test_it_writes_runs_and_reports_an_experiment(kind: str, bed: Bed, stub: Cod
     asked = [entry for entry in bed.ledger if entry["e"] == "api"]
     assert [entry["model"] for entry in asked if entry["status"] == 200] == stub.models
     assert "mlr-" not in (bed.folder / "transcript.jsonl").read_text()
+    end = bed.ledger[-1]
+    assert (end["whole"], end["unrecorded"], end["unclear"]) == (True, [], 0)
+    (results,) = [e for e in bed.ledger if e["e"] == "file" and e["path"] == "results/run.py"]
+    assert results["writers"]
 
 
 @KINDS

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mlrbench.sandbox import events, ledger, shadow
+from pytest_mlrbench.sandbox import events, folders, ledger, shadow
 from pytest_mlrbench.sandbox.base import Ended, Job, Limits
+from pytest_mlrbench.sandbox.classes import class_of
 from pytest_mlrbench.sandbox.ledger import Ledger
 from pytest_mlrbench.sandbox.overlaps import Recent
 from pytest_mlrbench.sandbox.recorder import Recorder
@@ -146,6 +147,35 @@ def test_a_file_has_the_writers_it_had_in_their_order(case: Case) -> None:
     assert found[-1]["unrecorded"] == []
 
 
+@pytest.mark.parametrize(
+    ("calls", "how", "since"),
+    [
+        (["O_WRONLY|O_CREAT"], "open", 2),
+        (["O_RDWR|O_APPEND"], "open", 2),
+        (["O_WRONLY|O_CREAT|O_TRUNC"], "truncate", 1),
+        (["O_WRONLY|O_CREAT|O_EXCL"], "make", 1),
+        (["O_WRONLY", "O_WRONLY|O_TRUNC"], "truncate", 1),
+        (["O_WRONLY|O_TRUNC", "O_WRONLY|O_APPEND"], "truncate", 1),
+        (["truncate 0"], "truncate", 1),
+        (["truncate 5"], "open", 2),
+    ],
+)
+def test_what_was_in_a_file_is_known_to_be_gone(
+    case: Case, calls: list[str], how: str, since: int
+) -> None:
+    case.write("a")
+    case.fork(20)
+    for flags in calls:
+        if flags.startswith("truncate"):
+            case.trace(f'20 2.5 truncate("a", {flags[-1]}) = 0')
+        else:
+            case.trace(f"20 2.5 {opened('a', flags)}")
+    found = case.end()
+    (file,) = of(found, "file")
+    assert (file["writers"], file["how"], file["since"]) == ([1, 2], how, since)
+    assert [event["how"] for event in of(found, "write")][-1] == how
+
+
 def test_changes_that_nobody_made_are_findings(tmp_path: Path) -> None:
     case = Case(tmp_path, {"input": "1", "lost": "1", "same": "1"})
     case.put("input", "2")
@@ -247,6 +277,166 @@ def test_names_that_cannot_be_followed_are_said_to_be_so(case: Case, call: str) 
     case.trace('symlink("loop", "loop") = 0')
     case.trace(call)
     assert case.end()[-1]["unclear"] > 0
+
+
+SWAP_FOLDERS = 'renameat2(AT_FDCWD</workspace>, "c", AT_FDCWD</workspace>, "d", RENAME_EXCHANGE'
+OPEN = "O_RDONLY|O_CLOEXEC|O_PATH|O_DIRECTORY"
+RENAME = 'rename("/proc/self/fd/5/a", "/proc/self/fd/5/b") = 0'
+THREAD = "clone(child_stack=0x7f, flags=CLONE_VM|CLONE_THREAD|CLONE_FILES) = 30"
+
+
+def folder(name: str = "d", number: int = 5) -> str:
+    return f'openat(AT_FDCWD</workspace>, "{name}", {OPEN}) = {number}</workspace/{name}>'
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "/proc/self/fd/5",
+        f"/proc/{MAIN}/fd/5",
+        "/proc/thread-self/fd/5",
+        "/dev/fd/5",
+        "/proc/./self//fd/5/../d",
+        "link",
+    ],
+)
+def test_a_name_in_a_folder_that_is_held_open_is_followed(case: Case, way: str) -> None:
+    case.trace(folder())
+    case.trace('symlink("/proc/self/fd/5", "/tmp/w") = 0\nsymlink("/tmp/w", "link") = 0')
+    (case.workspace / "link").symlink_to("/tmp/w")
+    case.trace(
+        f'openat(AT_FDCWD</workspace>, "{way}/a", O_WRONLY|O_CREAT, 0600) = 6</workspace/d/a>'
+    )
+    case.trace(f'rename("{way}/a", "{way}/b") = 0\nlink("{way}/b", "{way}/c") = 0')
+    case.trace(f'unlink("{way}/c") = 0')
+    case.put("d/b")
+    found = case.end()
+    assert (found[-1]["unclear"], found[-1]["unrecorded"]) == (0, [])
+    assert [(event["path"], event["to"]) for event in of(found, "rename")] == [
+        ("/workspace/d/a", "/workspace/d/b")
+    ]
+
+
+def test_an_open_folder_is_known_by_its_last_name_and_opener(case: Case) -> None:
+    """Whatever other numbers, processes and threads do; another process has its own."""
+    case.trace(folder())
+    case.trace(THREAD)
+    case.fork(20)
+    case.trace(
+        """
+        20 2.1 rename("/workspace/d", "/workspace/e") = 0
+        20 2.1 dup2(7</workspace/x>, 5</workspace/e>) = 5</workspace/x>
+        20 2.1 recvmsg(3<socket:[1]>, {msg_namelen=0}, 0) = 1
+        30 2.1 dup2(7</workspace/x>, 6</workspace/x>) = 6</workspace/x>
+        30 2.1 recvmsg(3<socket:[1]>, {msg_namelen=0}, 0) = -1 EAGAIN (Resource unavailable)
+        30 2.1 fcntl(8</workspace/x>, F_GETFL) = 0x8002 (flags O_RDWR|O_LARGEFILE)
+        30 2.1 close_range(100, 200, 0) = 0
+        """
+    )
+    case.trace(f"30 2.2 {RENAME}")
+    case.trace(folder("z"))
+    case.trace(RENAME)
+    found = case.end()
+    assert [event["to"] for event in of(found, "rename")[1:]] == [
+        "/workspace/e/b",
+        "/workspace/z/b",
+    ]
+    assert found[-1]["unclear"] == 0
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "dup2(6</workspace/c>, 5</workspace/d>) = 5</workspace/c>",
+        "dup3(6</workspace/c>, 5</workspace/d>, O_CLOEXEC) = 5</workspace/c>",
+        "dup(6</workspace/c>) = 5</workspace/c>",
+        "fcntl(6</workspace/c>, F_DUPFD, 5) = 5</workspace/c>",
+        "fcntl(6</workspace/c>, 0x100000000 /* F_??? */, 5) = 5",
+        'openat(AT_FDCWD</workspace>, "c", O_RDONLY) = 5</workspace/c>',
+        'openat(AT_FDCWD</workspace>, "c", O_RDONLY|O_DIRECTORY) = 5</workspace/c>(deleted)',
+        'openat(AT_FDCWD</workspace>, "/proc", O_RDONLY|O_DIRECTORY) = 5</proc>',
+        'openat(AT_FDCWD</workspace>, "c", O_RDONLY|O_DIRECTORY) = 5',
+        "recvmsg(3<socket:[1]>, {msg_namelen=0}, 0) = 1",
+        "recvmsg(3<socket:[1]>, 0x7f, 0) = -1 EFAULT (Bad address)",
+        "recvmmsg(3<socket:[1]>, [{msg_hdr={}}], 1, 0, NULL) = 1",
+        "clone(child_stack=NULL, flags=CLONE_FILES|SIGCHLD) = 40",
+        "clone(child_stack=0x7f, flags=CLONE_VM|CLONE_THREAD|CLONE_FS) = 40",
+        "close_range(100, 200, CLOSE_RANGE_UNSHARE) = 0",
+        'execve("/bin/x", ["x"], 0x7f /* 9 vars */) = 0',
+        '77 2.0 unlink("x") = 0',  # of a thread that may be one of it
+    ],
+)
+def test_a_number_that_another_folder_may_have_got_is_not_followed(
+    case: Case, between: str
+) -> None:
+    case.trace(folder())
+    case.trace(between)
+    case.trace(RENAME)
+    found = case.end()
+    assert of(found, "unclear")
+    assert not of(found, "rename")
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "dup2(6</workspace/c>, 5</workspace/c>) = 5</workspace/c>",
+        f'openat(AT_FDCWD</workspace>, "c", {OPEN}) = 5</workspace/c>',
+        "recvmsg(3<socket:[1]>, {msg_namelen=0}, 0) = 1",
+        "recvmsg(3<socket:[1]>, 0x7f, 0) = -1 EFAULT (Bad address)",
+        "dup2(6</workspace/c>, 5</workspace/c>) = ?",
+        "clone(child_stack=NULL, flags=CLONE_FILES|SIGCHLD) = 40",
+    ],
+)
+@pytest.mark.parametrize("order", ["around", "within", "before", "after"])
+def test_a_number_that_is_given_while_a_call_goes_by_it_makes_that_unclear(
+    case: Case, beside: str, order: str
+) -> None:
+    case.trace(THREAD)
+    case.trace(folder())
+
+    def parts(task: int, call: str) -> tuple[str, str, str]:
+        begun, _, result = call.rpartition(") = ")
+        name = begun.partition("(")[0]
+        first = f"{task} 2.0 {begun} <unfinished ...>"
+        return first, f"{task} 2.0 <... {name} resumed>) = {result}", f"{task} 2.0 {call}"
+
+    one, other = parts(MAIN, RENAME), parts(30, beside)
+    if order == "around":
+        lines = [one[0], other[2], one[1]]
+    elif order == "within":
+        lines = [other[0], one[2], other[1]]
+    elif order == "before":
+        lines = [one[0], other[0], one[1], other[1]]
+    else:
+        lines = [other[0], one[0], other[1], one[1]]
+    case.trace("\n".join(lines))
+    assert case.end()[-1]["unclear"] > 0
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f"20 2.0 {SWAP_FOLDERS} <unfinished ...>\n{folder()}\n20 2.0 <... renameat2 resumed>) = 0",
+        f"{folder()}\n20 2.0 {SWAP_FOLDERS} <unfinished ...>\nvfork() = 50\n"
+        "20 2.0 <... renameat2 resumed>) = 0",
+    ],
+    ids=["while it is opened", "while something else is done"],
+)
+def test_a_folder_whose_name_is_uncertain_is_not_followed(case: Case, lines: str) -> None:
+    case.fork(20)
+    case.trace(lines)
+    case.trace(RENAME)
+    assert case.end()[-1]["unclear"] > 0
+
+
+def test_what_a_process_remembers_of_its_folders_is_bounded(case: Case) -> None:
+    for number in range(3, 2000):
+        case.trace(folder(f"d{number}", number))
+    kept = case.recorder._events.processes.of(MAIN)
+    assert kept is not None
+    assert len(kept.folders._paths) <= folders.FOLDERS
+    assert len(kept.folders._given) <= folders.NUMBERS
 
 
 def test_files_without_a_name_belong_to_who_names_them(case: Case) -> None:
@@ -351,6 +541,18 @@ def test_a_process_that_was_not_traced_shows_at_its_end(case: Case) -> None:
     assert case.end()[-1]["unclear"] == 1
 
 
+@pytest.mark.parametrize("cut", [0, 40, -1])
+def test_what_strace_says_within_a_line_does_not_break_it(case: Case, cut: int) -> None:
+    case.fork(20)
+    line = f"{MAIN} 2.0 {opened('a', 'O_WRONLY|O_CREAT')}"
+    first, rest = line[:cut], line[cut:]
+    case.recorder.feed(f"{first}/usr/bin/strace: Exit of unknown pid 20 ignored\n{rest}".encode())
+    case.recorder.feed(b"\n")
+    case.put("a")
+    found = case.end()
+    assert (found[-1]["unclear"], found[-1]["unrecorded"]) == (0, [])
+
+
 def test_reads_have_a_class_and_are_told_once(tmp_path: Path) -> None:
     case = Case(tmp_path, {"task.md": "1"})
     for path in (
@@ -361,6 +563,8 @@ def test_reads_have_a_class_and_are_told_once(tmp_path: Path) -> None:
         "/venv/lib/python3.11/site-packages/sklearn/__init__.py",
         "/venv/lib/python3.11/site-packages/sklearn/datasets/data/iris.csv",
         "/opt/models/bert/model.safetensors",
+        "/datasets/cifar/batch.npz",
+        "/datasets/cifar/load.py",
         "/etc/passwd",
     ):
         case.trace(f'openat(AT_FDCWD</workspace>, "{path}", O_RDONLY) = 3<{path}>')
@@ -375,6 +579,7 @@ def test_reads_have_a_class_and_are_told_once(tmp_path: Path) -> None:
         ("/data/set/a.csv", "benchmark-input"),
         ("/venv/lib/python3.11/site-packages/sklearn/datasets/data/iris.csv", "package"),
         ("/opt/models/bert/model.safetensors", "weights"),
+        ("/datasets/cifar/batch.npz", "image"),
         (installed, "installed"),
         ("/workspace/model.pt", "own"),
     ]
@@ -382,12 +587,36 @@ def test_reads_have_a_class_and_are_told_once(tmp_path: Path) -> None:
     assert exit_["packages"] == ["numpy", "sklearn", "torch"]
     assert exit_["reads"] == {
         "benchmark-input": 2,
+        "image": 2,
         "installed": 1,
         "own": 1,
         "package": 4,
         "system": 1,
         "weights": 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "paths"),
+    [
+        (
+            "image",
+            "/datasets/a.csv /opt/data/x.npz /mnt/share/x.parquet /srv/lib.csv /var/data/a.csv"
+            " /root/.cache/huggingface/x.arrow /usr/share/nltk_data/corpora/a.txt /set.csv",
+        ),
+        (
+            "system",
+            "/ /opt /.dockerenv /etc/ssl/certs/a.pem /usr/share/zoneinfo/UTC /lib/x86_64/libc.so.6"
+            " /lib64/ld.so /proc/meminfo /sys/fs /dev/null /run/a /var/lib/dpkg/status /var/log/a"
+            " /opt/conda/lib/python3.11/LICENSE.txt /opt/conda/bin/python /opt/conda/ssl/cacert.pem"
+            " /root/miniconda3/share/terminfo/x /usr/lib/R/library/datasets/data/Rdata.rdb"
+            " /usr/local/cuda/version.json",
+        ),
+    ],
+)
+def test_what_an_image_brings_are_data_but_for_the_machines_own(kind: str, paths: str) -> None:
+    for path in paths.split():
+        assert class_of(path.encode(), None) == kind, path
 
 
 def test_an_input_that_was_changed_is_read_as_another_one(tmp_path: Path) -> None:

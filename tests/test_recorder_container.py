@@ -362,6 +362,68 @@ in_child(lambda: (put("typed", "typed"), os.rename(here + "typed", here + "resul
     assert seen.end["unclear"]
 
 
+@pytest.mark.parametrize(
+    ("swap", "is_followed"),
+    [
+        ("pass", True),
+        ("os.close(held); assert os.open('decoy', FOLDER) == held", True),
+        ("os.dup2(decoy, held)", False),
+        ("os.close(held); assert fcntl.fcntl(decoy, fcntl.F_DUPFD, held) == held", False),
+        ("os.close(held); assert call(72, decoy, 1 << 32, held) == held", False),
+        ("os.close(held); assert passed(decoy) == held", False),
+        ("os.close(held); assert passed(decoy, is_hidden=True) == -errno.EFAULT", False),
+        ("call(436, 500, 600, 2); os.dup2(decoy, held)", False),
+        ("shared(lambda: libc.dup2(decoy, held))", False),
+    ],
+)
+def test_a_name_in_an_open_folder_leads_where_it_led_or_is_unclear(
+    boxes: Bench, swap: str, is_followed: bool
+) -> None:
+    """Whatever gives its number to another folder: the file in that must not pass for the first."""
+    seen = attack(
+        boxes,
+        f"""
+import errno, fcntl, socket
+one, other = socket.socketpair()
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+def passed(sent, is_hidden=False):
+    socket.send_fds(one, [b"x"], [sent])
+    if not is_hidden:
+        return socket.recv_fds(other, 1, 1)[1][0]
+    # The kernel gives the descriptor, and then cannot write down that it did.
+    libc.mmap.restype = ctypes.c_void_p
+    page, rest = libc.mmap(0, 4096, 3, 0x22, -1, 0), ctypes.create_string_buffer(256)
+    place = ctypes.addressof(rest)
+    message = struct.pack("9Q", place + 128, 1, 0, 0, page, 1, place, 64, 0)
+    ctypes.memmove(page, message, len(message))
+    libc.mprotect(ctypes.c_void_p(page), 4096, 1)
+    return call(47, other.fileno(), page + 16, 0)
+def shared(action):
+    stack = ctypes.create_string_buffer(2**16)
+    inner = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda _: action() * 0)
+    top = ctypes.c_void_p(ctypes.addressof(stack) + 2**16 - 64)
+    child = libc.clone(inner, top, 0x100 | 0x400 | 0x4000 | 17, None)
+    os.waitpid(child, 0)
+for name in ("real", "decoy"):
+    os.mkdir(name); put(name + "/results", "honest")
+def change():
+    held, decoy = os.open("real", FOLDER), os.open("decoy", FOLDER)
+    put("decoy/typed", "typed"); put("real/typed", "typed")
+    {swap}
+    os.rename(f"/proc/self/fd/{{held}}/typed", f"/proc/self/fd/{{held}}/results")
+in_child(change)
+print(open("real/results").read(), open("decoy/results").read())
+""",
+    )
+    changed = dict(zip(("real", "decoy"), seen.said.split(), strict=True))
+    assert sorted(changed.values()) == ["honest", "typed"], seen.said
+    assert seen.is_sound == is_followed, [*seen.of("unclear"), seen.end]
+    if is_followed:
+        child = seen.of("rename")[0]["proc"]
+        for name, content in changed.items():
+            assert (seen.file(f"{name}/results")["writers"] == [child]) == (content == "typed")
+
+
 def test_folders_that_are_renamed_under_a_process_stay_known(boxes: Bench) -> None:
     seen = attack(
         boxes,

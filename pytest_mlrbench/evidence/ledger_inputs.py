@@ -153,7 +153,7 @@ class Works:
         )
 
     def _is_typed(self, read: Read) -> bool:
-        return any(key in self.view.hands for key in read.writers)
+        return any(key in self.view.hands for key in read.kept)
 
     def _inputs(self, process: Process) -> Iterator[str]:
         if process.is_partial:

@@ -10,9 +10,9 @@ from typing import Any
 
 from pytest_mlrbench.evidence.ledger_agent import hands
 from pytest_mlrbench.evidence.ledger_programs import PACKAGES, is_code, is_setting
-from pytest_mlrbench.evidence.ledger_unclear import Unclear
 from pytest_mlrbench.evidence.ledger_view import Call, LedgerView, Made, Process, Program, Read
-from pytest_mlrbench.evidence.ledger_writers import WRITERS, Writers
+from pytest_mlrbench.evidence.ledger_writers import Writers
+from pytest_mlrbench.sandbox.way import WRITERS
 
 #: What is kept in all.
 PROCESSES, READS, FILES, CALLS = 200_000, 300_000, 300_000, 200_000
@@ -32,12 +32,9 @@ class Reader:
         self.number = 0
         #: Added to the numbers of this command's processes, and the highest that was given.
         self._base = self._top = 0
-        self._reads = 0
+        self._reads = self._inputs = 0
         self._writers = Writers()
-        self._unclear = Unclear()
-        self._is_open = False
-        self._is_cut = False
-        self._inputs = 0
+        self._is_open = self._is_cut = False
 
     def take(self, event: Event) -> None:
         """Follow one event; kinds that say nothing of this are passed over."""
@@ -56,7 +53,6 @@ class Reader:
             self._doubt("nothing was recorded")
         view.is_whole = bool(view.commands) and not (broken or self._is_open or self._is_cut)
         view.hands = hands(view)
-        self._unclear.finish(view)
         view.unchanged = max(self._inputs, 0)
         view.calls.sort(key=lambda call: call.time)
         return view
@@ -85,9 +81,12 @@ class Reader:
         self._is_cut = True
 
     def unclear(self, event: Event) -> None:
-        """A call whose file cannot be told."""
-        process, call, why = self._process(event), str(event["call"]), str(event["why"])
-        self._unclear.take(process, call, why, self.number, self._writers)
+        """A call whose file cannot be told: of its process, what it made is not known."""
+        if process := self._process(event):
+            process.is_partial = True
+        else:
+            self._is_cut = True
+        self._doubt("there were calls of which cannot be told what they changed")
 
     def end(self, event: Event) -> None:
         """The end of a command, with what was not seen of it."""
@@ -96,7 +95,8 @@ class Reader:
             self._doubt("not all of a command was recorded")
             self._is_cut = True
         for path in event["unrecorded"][:FILES]:
-            self._unclear.unrecorded(str(path))
+            self._doubt("there are files of which the last writer is not known for certain")
+            self.view.made[str(path)] = Made(None, (), (), "", is_sure=False)
 
     # Processes
 
@@ -144,7 +144,7 @@ class Reader:
         process, path, kind = self._process(event), str(event["path"]), str(event["class"])
         if process is None:
             return
-        writers = self._writers.of(path)
+        writers, kept = self._writers.of(path)
         # What an earlier command of the case has made was laid out for this one.
         kind = "own" if writers and kind == "benchmark-input" else kind
         # A program reads hundreds of its letters and modules before its data.
@@ -153,14 +153,14 @@ class Reader:
         count = process.counts[kind] = process.counts.get(kind, 0) + 1
         if self._reads < READS and count <= (_OWN if kind == "own" else _OTHERS):
             self._reads += 1
-            process.reads.append(Read(path, kind, writers))
+            process.reads.append(Read(path, kind, writers, kept))
         elif kind == "own":
             process.is_partial = True
 
     def write(self, event: Event) -> None:
         """A process may write a file."""
         if process := self._process(event):
-            self._writers.write(process, str(event["path"]), self.number)
+            self._writers.write(process, str(event["path"]), self.number, str(event["how"]))
 
     def rename(self, event: Event) -> None:
         """A file or a folder has another name; who wrote it stays."""
@@ -176,7 +176,7 @@ class Reader:
         if event["path"] is not None:
             self._writers.link(str(event["path"]), new)
         elif process:
-            self._writers.write(process, new, self.number)
+            self._writers.write(process, new, self.number, "make")
 
     def unlink(self, event: Event) -> None:
         """A name was taken away."""
@@ -186,9 +186,11 @@ class Reader:
         """What the sandbox found at the end."""
         self._inputs -= event["was"] is not None
         if len(self.view.made) < FILES:
+            writers = tuple(self._base + int(number) for number in event["writers"][-WRITERS:])
             self.view.made[str(event["path"])] = Made(
                 None if event["sha256"] is None else str(event["sha256"]),
-                tuple(self._base + int(number) for number in event["writers"][-WRITERS:]),
+                writers,
+                writers[max(0, len(writers) - int(event["since"])) :],
                 str(event["by"] or "")[:200],
                 # Without a writer it is a file that was given, under another name.
                 is_sure=not event["unsure"] and event["kind"] in ("file", "link"),

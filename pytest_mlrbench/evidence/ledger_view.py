@@ -32,11 +32,13 @@ class Read:
     :param path: in the container.
     :param kind: its class, as in :mod:`pytest_mlrbench.sandbox.classes`.
     :param writers: keys of the processes that had written it by then, the last one last.
+    :param kept: those of them whose work may have been in it: they came since it was last emptied.
     """
 
     path: str
     kind: str
     writers: tuple[int, ...]
+    kept: tuple[int, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -99,13 +101,14 @@ class Process:
 class Made:
     """A file of the workspace that was not there before, or not so.
 
-    :param writers: keys of processes, the last one last.
+    :param writers: keys of processes, the last one last; *kept* as in :class:`Read`.
     :param by: command line of the last one, cut short.
     :param is_sure: whether its writers were recorded, and their order is known.
     """
 
     sha256: str | None
     writers: tuple[int, ...]
+    kept: tuple[int, ...]
     by: str
     is_sure: bool
 

@@ -79,7 +79,7 @@ class Lineage:
             return Origin("unknown", "it was changed after the end")
         if not made.writers:
             return Origin("given")
-        origin = self._last(ROOT + name, made.writers)
+        origin = self._last(ROOT + name, made.writers, made.kept)
         is_copied = origin.kind != "given" and self._is_copied(name)
         return Origin("typed", origin.by) if is_copied else origin
 
@@ -134,7 +134,9 @@ class Lineage:
 
     # Writers
 
-    def _last(self, path: str, writers: tuple[int, ...], steps: int = 0) -> Origin:
+    def _last(
+        self, path: str, writers: tuple[int, ...], kept: tuple[int, ...], steps: int = 0
+    ) -> Origin:
         """The last of *writers* that may have changed what is in the file."""
         left = [key for key in writers if not is_keeping(self.view.program(key))]
         if not left or left[-1] not in self.view.processes or steps > _STEPS:
@@ -142,12 +144,13 @@ class Lineage:
         origin = self._by(self.view.processes[left[-1]], path, steps)
         if origin.kind != "command" or not any(key in self.view.hands for key in left):
             return origin
-        # It was typed, and a program has opened it since: to add to it, or to write it anew, as one
-        # does that finds a placeholder. Which of both is not recorded, so a program that had
-        # something to work with is believed; :meth:`typed` still names the file itself.
+        # It was typed, and a program has opened it since: to add to it, and what was typed is still
+        # there; or to write it anew, as one does that finds a placeholder. One that emptied it and
+        # had something to work with is believed; :meth:`typed` still names the file itself.
         work = self.works.of(left[-1])
         has_read = work is not None and work.number in self.works.open
-        return origin if has_read else Origin("typed", origin.by)
+        is_typed = not has_read or any(key in self.view.hands for key in kept)
+        return Origin("typed", origin.by) if is_typed else origin
 
     def _by(self, process: Process, path: str, steps: int) -> Origin:
         """What a process that wrote to *path* stands for."""
@@ -207,7 +210,7 @@ class Lineage:
         for read in process.reads[:_SOURCES]:
             others = tuple(key for key in read.writers if key != process.key)
             if others:
-                found.append(self._last(read.path, others, steps + 1))
+                found.append(self._last(read.path, others, read.kept, steps + 1))
             elif not read.writers and read.kind not in PACKAGES:
                 found.append(Origin("given"))
         return found

@@ -11,9 +11,11 @@ from pytest_mlrbench.sandbox.way import Content
 
 #: ``benchmark-input`` what we laid out and the user's data; ``package`` what an installed package
 #: brings, ``installed`` the same where the agent installed it; ``weights`` of models that the agent
-#: did not write; ``own`` what a process of the agent wrote, or the agent brought; ``system`` the
-#: rest.
-Class = Literal["benchmark-input", "package", "installed", "weights", "own", "system"]
+#: did not write; ``own`` what a process of the agent wrote, or the agent brought; ``system`` what
+#: belongs to the machine and its programs; ``image`` what else lies in the image, as data.
+Class = Literal["benchmark-input", "package", "installed", "weights", "own", "system", "image"]
+#: Those of which the code is passed over.
+BROUGHT: tuple[Class, ...] = ("package", "installed", "image")
 
 #: Where a path in the container begins → class.
 _PREFIXES: Mapping[bytes, Class] = {
@@ -26,6 +28,16 @@ _PREFIXES: Mapping[bytes, Class] = {
     b"/var/tmp": "own",
     b"/usr/lib/python3": "package",
 }
+#: Folders of the machine, and folders of programs wherever they were put, as in ``/opt/conda``.
+_SYSTEM = re.compile(
+    rb"/(?:bin|boot|dev|etc|lib(?:x?32|64)?|nix|proc|run|sbin|snap|sys|usr)(?:/|$)"
+    rb"|/var/(?:backups|cache|lib|local|lock|log|mail|opt|run|spool)(?:/|$)"
+    rb"|/(?:opt/nvidia|.+/(?:bin|sbin|lib(?:32|64|exec)?|include|conda-meta))/"
+    rb"|/(?:opt/[^/]+|(?:.+/)?[^/]*conda[^/]*)/(?:etc|man|share|ssl|var)/"
+    rb"|/(?:\.[^/]*|[^/.]*)$"  # of what lies at the top, all but data.csv may be a folder
+)
+#: Where those who fetch data look for them, below such folders too.
+_DATA = re.compile(rb"/(?:nltk_data|scikit_learn_data|seaborn-data)/")
 _PACKAGE = re.compile(rb"/(?:site|dist)-packages/([^/]+)")
 _WEIGHTS = re.compile(rb"\.(?:safetensors|gguf|ggml|bin|pt|pth|ckpt|onnx|h5|msgpack|tflite)$")
 _SHIPPED = re.compile(rb"/(?:data|models|weights|checkpoints|\.?cache|huggingface|hub|torch)/")
@@ -50,7 +62,8 @@ def class_of(path: bytes, content: Content | None) -> Class:
     for prefix, kind in _PREFIXES.items():
         if path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in (b"", b"/", b"."):
             return kind
-    return "system"
+    is_system = _SYSTEM.match(path) and not _DATA.search(path)
+    return "system" if is_system else "image"
 
 
 def package(path: bytes) -> str | None:

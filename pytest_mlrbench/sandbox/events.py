@@ -12,10 +12,11 @@ container has them; bytes that are no UTF-8 are kept as surrogates. The kinds ma
 ``read``
     The first time that a process opened this content for reading. ``proc``, ``path``, ``class``
     (see :mod:`~pytest_mlrbench.sandbox.classes`). Not written for ``system``, and not for the code
-    of ``package`` and ``installed``: ``exit`` counts them.
+    of ``package``, ``installed`` and ``image``: ``exit`` counts them.
 ``write``
     A process opened a file so that it may write. Not written again while it stays the last to have
-    done so. ``proc``, ``path``, ``how``: ``open``, ``truncate``, ``make`` (a pipe, a socket).
+    done so, unless it empties what it had only opened. ``proc``, ``path``, ``how``: ``open`` (what
+    was in it may still be), ``truncate`` (it was emptied), ``make`` (it was not there before).
 ``rename``, ``link``, ``symlink``, ``unlink``
     ``proc``, ``path``, and ``to``, the new name. A symlink's ``path`` is its target as it was
     given; a link's is null where the file had no name before. ``rename`` has ``exchange``.
@@ -43,7 +44,7 @@ from typing import Any, Protocol
 
 from pytest_mlrbench.sandbox import strace
 from pytest_mlrbench.sandbox.calls import follow
-from pytest_mlrbench.sandbox.classes import class_of, is_code, package
+from pytest_mlrbench.sandbox.classes import BROUGHT, class_of, is_code, package
 from pytest_mlrbench.sandbox.overlaps import Recent
 from pytest_mlrbench.sandbox.processes import Process, Processes
 from pytest_mlrbench.sandbox.shadow import Shadow
@@ -168,7 +169,7 @@ class Events:
         process.reads[kind] = process.reads.get(kind, 0) + 1
         if (name := package(path)) is not None and len(process.packages) < _PACKAGES:
             process.packages.add(name)
-        if kind == "system" or (kind in ("package", "installed") and is_code(path)):
+        if kind == "system" or (kind in BROUGHT and is_code(path)):
             return
         self.write("read", proc=process.number, path=text(path), **{"class": kind})
 

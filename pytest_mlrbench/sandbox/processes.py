@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from pytest_mlrbench.sandbox import strace
-from pytest_mlrbench.sandbox.shadow import PATHS
+from pytest_mlrbench.sandbox.folders import Folders, has_flag
+from pytest_mlrbench.sandbox.way import PATHS
 
 #: Contents that are remembered as read, of one process.
 READS = 20_000
@@ -36,6 +37,7 @@ class Process:
     cwd: bytes | None
     #: The command line of what it executes, cut short.
     program: str = ""
+    folders: Folders = field(default_factory=Folders)
     #: Class of files → how many it has read.
     reads: dict[str, int] = field(default_factory=dict)
     packages: set[str] = field(default_factory=set)
@@ -55,9 +57,11 @@ class Process:
         """Whether it has not connected to there yet, as far as is remembered."""
         return _first(self._connections, address)
 
-    def moved(self, path: bytes, to: bytes, *, exchange: bool) -> None:
-        """A folder has got another name; the process may be in it."""
-        for old, new in ((path, to), (to, path)) if exchange else ((path, to),):
+    def moved(self, path: bytes, to: bytes, call: strace.Call, *, exchange: bool) -> None:
+        """A folder has got another name; the process may be in it, or hold it open."""
+        ways = ((path, to), (to, path)) if exchange else ((path, to),)
+        self.folders.moved(ways, call)
+        for old, new in ways:
             if self.cwd is not None and (self.cwd + b"/").startswith(old + b"/"):
                 moved = new + self.cwd[len(old) :]
                 self.cwd = moved if len(moved) <= PATHS else None
@@ -86,6 +90,7 @@ class Processes:
         self._waiting: dict[int, list[strace.Doing]] = {}
         self._replaced: set[int] = set()
         self._count = 0
+        self._is_guessed = False
         #: Every pid that there was.
         self.pids: set[int] = set()
 
@@ -94,9 +99,20 @@ class Processes:
         """Those that have not ended."""
         return set(self._tasks.values())
 
+    @property
+    def are_placed(self) -> bool:
+        """Whether it is known, of each thread that was seen, to which process it belongs."""
+        return not self._waiting and not self._is_guessed
+
+    def of(self, task: int) -> Process | None:
+        """The process of a thread that has not ended; null if it is not known."""
+        return self._tasks.get(task)
+
     def start(self, pid: int, time: float, cwd: bytes | None) -> Process:
         """Begin with the agent's first process."""
-        return self._add(pid, None, time, cwd)
+        process = self._add(pid, None, time, cwd)
+        process.folders.is_lost = False
+        return process
 
     def place(self, event: strace.Doing) -> Iterator[tuple[Process, strace.Doing]]:
         """Yield the event with its process, and what has waited for it."""
@@ -123,6 +139,7 @@ class Processes:
 
     def rest(self) -> Iterator[tuple[Process, strace.Doing]]:
         """Yield what still waits, as of processes without a known parent."""
+        self._is_guessed |= bool(self._waiting)  # one that waits may be a thread of a known one
         for task in list(self._waiting):
             self._begun(self._add(task, None, self._waiting[task][0].time, None))
             yield from self._released(task)
@@ -131,11 +148,12 @@ class Processes:
         if call.result is None:  # killed in the call: what it may have started has no parent
             yield from self.rest()
         elif call.result > 0 and call.result not in self._tasks:
-            if any(b"CLONE_THREAD" in argument for argument in call.arguments):
+            if has_flag(call.arguments, b"CLONE_THREAD"):
                 self._tasks[call.result] = process
             else:
                 child = self._add(call.result, process.number, call.time, process.cwd)
                 child.program = process.program
+                child.folders.is_lost = has_flag(call.arguments, b"CLONE_FILES")
                 self._begun(child)
             yield from self._released(call.result)
 

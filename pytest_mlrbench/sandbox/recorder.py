@@ -13,9 +13,12 @@ Beside the events of :mod:`~pytest_mlrbench.sandbox.events`, the ledger gets:
     For each file of the workspace that was not there before, or not so: ``path`` (relative),
     ``kind`` (``file``, ``link``, ``other``, ``unreadable``), ``size``, ``sha256``, ``was`` (its
     digest before, null if it is new), ``writers`` (numbers of processes, the last one last),
-    ``how`` the last one did it, ``origin`` (where it lay at first, null if it did not), ``by``
-    (command line of the last one at the time, cut short), ``code`` (its exit code), ``unsure``
-    (another one may have been the last, as calls that overlap were made in an unknown order: see
+    ``how`` the last one did it (as in ``write``, or ``link``, ``symlink``; ``killed``: it was so in
+    a call that may have done it), ``since`` (how many of the writers, at the end, came since the
+    file was emptied or made: what those before them wrote is gone; all, if it never was),
+    ``origin`` (where it lay at first, null if it did not), ``by`` (command line of the last one at
+    the time, cut short), ``code`` (its exit code), ``unsure`` (another one may have been the last,
+    as calls that overlap were made in an unknown order: see
     :mod:`~pytest_mlrbench.sandbox.overlaps`).
 ``gone``
     For each file of the workspace that was there before: ``path``, ``was``.
@@ -249,6 +252,7 @@ class Recorder:
             was=was.sha256 if was else None,
             writers=list(made.writers),
             how=made.how if made.writers else None,
+            since=made.since,
             origin=None if made.origin is None else text(made.origin),
             by=last.program if last else None,
             code=last.code if last else None,

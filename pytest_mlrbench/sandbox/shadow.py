@@ -6,14 +6,12 @@ at the end is compared with what really lies there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from pytest_mlrbench.sandbox.way import Content, Node, Way, is_of_processes, split
+from pytest_mlrbench.sandbox.way import PATHS, Content, Node, Way, is_of_processes, split
 
 #: Names that are kept; what is written under further ones has no recorded writer.
 NAMES = 1_000_000
-#: Bytes of the longest path that is followed, as the kernel neither takes nor tells a longer one.
-PATHS = 4095
 #: Folders that are found again without going there name by name.
 NEAR = 1000
 #: Links followed for one path, as many as the kernel follows.
@@ -58,12 +56,14 @@ class Shadow:
         *,
         last: bool = False,
         via: set[bytes] | None = None,
+        through: Callable[[list[bytes]], bytes | None] = lambda names: None,
     ) -> bytes | None:
         """The path without links and dots; null if it leads through /proc, nowhere, or too deep.
 
         :param base: what a relative path starts from, itself resolved; null if that is not known.
         :param last: whether a link at the very end is followed too.
         :param via: is given the links that were followed.
+        :param through: tells to which folder three names below /proc lead, if it is known.
         """
         way = Way(self._root)
         if not path.startswith(b"/"):
@@ -79,7 +79,13 @@ class Shadow:
                 continue
             node = way.enter(name)
             if way.is_in_proc:
-                return None
+                # Without a further name it may be anything, and not be meant to be followed.
+                folder = through(todo[:-4:-1]) if len(todo) > 3 else None
+                if folder is None:
+                    return None
+                del todo[-3:]
+                way = Way(self._root, folder, self._folder(folder))
+                continue
             if node is not None and node.target is not None and (todo or last):
                 links += 1
                 if via is not None:
@@ -106,7 +112,9 @@ class Shadow:
         """A link was made."""
         if node := self._make(path):
             node.target = target
-            node.content = Content() if by is None else Content((by,), "symlink", version=1)
+            node.content = Content()
+            if by is not None:
+                node.content = Content((by,), "symlink", since=1, version=1)
 
     def link(self, path: bytes | None, to: bytes, by: int) -> None:
         """A file has one more name; *path* null if its first one is not known."""

@@ -27,7 +27,8 @@ _LINE = re.compile(rb"(\d+) +(\d+\.\d+) (.*)", re.DOTALL)
 _EXITED = re.compile(rb"\+\+\+ exited with (\d+) \+\+\+")
 _KILLED = re.compile(rb"\+\+\+ killed by (\w+)(?: \(core dumped\))? \+\+\+")
 _REPLACED = re.compile(rb"\+\+\+ superseded by execve in pid (\d+) \+\+\+")
-_ORPHAN = re.compile(rb"\S*strace: Exit of unknown pid (\d+) ignored")
+#: Strace says so at once, be it within another line. No line ends with what an agent can choose.
+_ORPHAN = re.compile(rb"(.*?)(?:/usr/bin/)?strace: Exit of unknown pid (\d+) ignored", re.DOTALL)
 #: The thread was killed before strace could see which call it was about to make. The kernel then
 #: does not make it.
 _NOT_MADE = re.compile(
@@ -37,6 +38,8 @@ _RESUMED = re.compile(rb"<\.\.\. (\w+) resumed>(.*)", re.DOTALL)
 _UNFINISHED = re.compile(rb"(.*) <(?:unfinished|pid changed to \d+) \.\.\.>", re.DOTALL)
 #: The end of a line that tells of a failure. Nothing that an agent chose can stand there.
 _FAILED = re.compile(rb"\) += -1 E[A-Z0-9]+ \([^()\"<>]*\)$")
+#: Calls of which failures are told as well: even these may have done something.
+_TOLD = re.compile(rb"(?:<\.\.\. )?(?:connect|recvmm?sg)\b")
 #: Nearly all lines: a file was opened for reading.
 _READ = re.compile(
     rb'(\d+) +(\d+\.\d+) openat\((AT_FDCWD<[^<>]*>), ("(?:[^"\\]|\\.)*"), (O_RDONLY[A-Z_|]*)\)'
@@ -116,14 +119,14 @@ Event = Doing | Orphan | Unread
 class Lines:
     """What strace writes, cut anywhere, put together again; without calls that failed.
 
-    Of those, ``connect`` alone is of interest.
+    Of those, few are of interest.
     Kept is one unfinished call for each thread, and the line that has not ended yet.
     """
 
     _rest: bytearray = field(default_factory=bytearray)
     _skipping: bool = False
     _begun: dict[int, tuple[float, bytes, int]] = field(default_factory=dict)
-    #: Beginnings and ends of calls so far, but for those that nothing can have come between.
+    #: Beginnings and ends of calls so far; one that nothing came between counts once.
     _count: int = 0
 
     def feed(self, data: bytes) -> Iterator[Event]:
@@ -135,6 +138,9 @@ class Lines:
                 self._rest.clear()
             if self._skipping:
                 self._skipping = False
+            elif line.endswith(b" ignored") and (orphan := _ORPHAN.fullmatch(line)):
+                self._rest += orphan[1]
+                yield Orphan(int(orphan[2]))
             elif line:
                 yield from self._line(line)
         if not self._skipping:
@@ -162,19 +168,24 @@ class Lines:
         if found := _READ.fullmatch(line):
             task, time, *arguments, result, path = found.groups()
             path = unescape(path)
-            yield Call(int(task), float(time), "openat", tuple(arguments), int(result), path)
+            self._count += 1
+            when = self._count
+            yield Call(
+                *(int(task), float(time), "openat", tuple(arguments), int(result), path),
+                began=when,
+                ended=when,
+            )
             return
         found = _LINE.fullmatch(line)
         if not found:
-            orphan = _ORPHAN.fullmatch(line)
-            yield Orphan(int(orphan[1])) if orphan else Unread(line[:200])
+            yield Unread(line[:200])
             return
         task, time, text = int(found[1]), float(found[2]), found[3]
         if text.startswith(b"+++"):
             yield from self._ending(task, time, text)
         elif text.startswith(b"---") or _NOT_MADE.fullmatch(text):
             return  # a signal, a stop, or nothing
-        elif text.endswith(b")") and b"connect" not in text[:30] and _FAILED.search(text):
+        elif text.endswith(b")") and not _TOLD.match(text) and _FAILED.search(text):
             self._begun.pop(task, None)
         elif text.endswith(b" ...>") and (found := _UNFINISHED.fullmatch(text)):
             self._count += 1

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+#: Bytes of the longest path that is followed, as the kernel neither takes nor tells a longer one.
+PATHS = 4095
+#: Writers of one file that are kept.
+WRITERS = 16
+#: How a writer can have opened a file after which nothing is left of what it held.
+EMPTYING = ("truncate", "make")
+
 
 @dataclass(slots=True)
 class Content:
@@ -11,25 +18,31 @@ class Content:
 
     :param writers: numbers of the processes that opened it for writing, the last one last, each
         once in a row; none for what was there at first.
-    :param how: the last of it came to be.
+    :param how: the last of them opened it; once it has emptied or made it, that.
     :param origin: under which path it lay at first, if it did.
     """
 
     writers: tuple[int, ...] = ()
     how: str = "given"
     origin: bytes | None = None
+    #: How many of the writers, at the end, came since it was emptied or made: what those before
+    #: them wrote is gone. All of them, if it never was.
+    since: int = 0
     #: Grows when it passes from one writer to another.
     version: int = 0
     #: Whether somebody else may have written it, since two calls were made in an unknown order.
     unsure: bool = False
 
     def written(self, by: int, how: str) -> bool:
-        """Note a writer; false if it was the last one already."""
-        self.how = how
-        if self.writers[-1:] == (by,):
+        """Note a writer; false if it was the last one already, and nothing has changed by that."""
+        is_last, is_emptied = self.writers[-1:] == (by,), how in EMPTYING
+        if is_last and (not is_emptied or (self.how in EMPTYING and self.since == 1)):
             return False
-        self.writers = (*self.writers[-15:], by)
-        self.version += 1
+        self.how = how
+        if not is_last:
+            self.writers = (*self.writers[1 - WRITERS :], by)
+            self.version += 1
+        self.since = 1 if is_emptied else min(self.since + (not is_last), len(self.writers))
         return True
 
 
