@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pytest_mlrbench.evidence.base import Action, Command, Edit, Finding, Source
 from pytest_mlrbench.evidence.code_fallback import found_in
+from pytest_mlrbench.evidence.code_loading import typed_documents
 from pytest_mlrbench.evidence.code_metrics import Reported, is_borrowed, reported
 from pytest_mlrbench.evidence.code_programs import Read, entries, options_of, parsed, report_texts
 from pytest_mlrbench.evidence.code_sinks import Hit
@@ -41,8 +42,9 @@ def findings(
     """
     programs, found = parsed(source for source in sources if source.is_run is not False)
     report = reported(report_texts(files))
-    hits, computed = _saved(programs, report, options_of(actions or (), programs))
-    texts = {path: program.text for path, program in programs.items()}
+    documents = typed_documents(actions or (), files)
+    hits, computed = _saved(programs, report, options_of(actions or (), programs), documents)
+    texts = {**documents, **{path: program.text for path, program in programs.items()}}
     found += _made_up(_own(hits, texts, actions), computed, report, texts)
     for path, program in programs.items():
         found += found_in(path, program.text, program.nodes)
@@ -50,7 +52,10 @@ def findings(
 
 
 def _saved(
-    programs: Mapping[str, Read], report: Reported, options: frozenset[str]
+    programs: Mapping[str, Read],
+    report: Reported,
+    options: frozenset[str],
+    documents: Mapping[str, str],
 ) -> tuple[list[Hit], int]:
     """Return the results that nothing was computed for, and the number of the others."""
     trees = {path: program.tree for path, program in programs.items()}
@@ -58,7 +63,7 @@ def _saved(
     computed = 0
     left = _ALL_STEPS
     for path in entries(programs)[:_PROGRAMS]:
-        program = Program(trees, min(_STEPS, max(left, 0)), report, options)
+        program = Program(trees, min(_STEPS, max(left, 0)), report, options, documents)
         before = program.steps
         program.run(path)
         left -= before - program.steps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pytest_mlrbench.evidence.code_merging import kind_of, made_of, parts, text
 from pytest_mlrbench.evidence.code_strings import LONGEST
@@ -38,6 +39,8 @@ def as_number(values: Sequence[Value], place: Place, name: str) -> Value:
     one = values[0]
     if not isinstance(one, Leaf):
         return made_of(values, place)
+    if one.is_answer:
+        return COMPUTED
     if len(values) == 2 and name == "Fraction":
         return operate("/", one, values[1], place)
     if one.is_known and len(values) == 1:
@@ -64,7 +67,11 @@ def operate(sign: str, left: Value, right: Value, place: Place) -> Value:
     # A mean of squares, a covariance, an energy: draws on both sides are a calculation with them.
     if drawn and (sign in ("**", "%", "//") or (sign == "*" and left.draws & right.draws)):
         return COMPUTED
-    return made_of([left, right], place, _worked_out(sign, left.value, right.value))
+    if sign == "+" and (left.is_answer or right.is_answer):
+        return COMPUTED  # a count
+    made = made_of([left, right], place, _worked_out(sign, left.value, right.value))
+    is_level = sign in "+-" and not (left.is_spread and right.is_spread)
+    return replace(made, is_spread=False) if made.is_spread and is_level else made
 
 
 def _operate_on_items(sign: str, left: Value, right: Value, place: Place) -> Value:

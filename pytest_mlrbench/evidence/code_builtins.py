@@ -6,13 +6,15 @@ import ast
 from collections.abc import Mapping
 
 from pytest_mlrbench.evidence.code_arithmetic import as_number
-from pytest_mlrbench.evidence.code_calls import library
+from pytest_mlrbench.evidence.code_calls import library, measured
+from pytest_mlrbench.evidence.code_loading import loaded
 from pytest_mlrbench.evidence.code_members import Members
 from pytest_mlrbench.evidence.code_merging import each, kind_of, made_of
 from pytest_mlrbench.evidence.code_values import (
     COMPUTED,
     NONE,
     UNKNOWN,
+    File,
     Items,
     Kind,
     Leaf,
@@ -51,6 +53,9 @@ class Builtins(Members):
         if name.startswith("logging.") and last in _LOGS:
             self.saved.line(values)
             return NONE
+        if values and isinstance(values[0], File):
+            found = loaded(name, values[0].path, self.documents)
+            return COMPUTED if found is None else found
         found = self._builtin(name, values, named, place) if "." not in name else None
         if found is None:
             found = library(name, values, named, place)
@@ -65,7 +70,8 @@ class Builtins(Members):
                 self.saved.line(values)
                 return NONE
             case "open":
-                return self._opened(values[1] if len(values) > 1 else named.get("mode"))
+                mode = values[1] if len(values) > 1 else named.get("mode")
+                return self._opened(mode, first)
             case "len":
                 exact = isinstance(first, Items) and first.length is Kind.LITERAL
                 if exact and isinstance(first, Items):
@@ -76,7 +82,9 @@ class Builtins(Members):
             case "range" | "enumerate" | "zip" | "reversed" | "sorted" | "map" | "filter":
                 return self._sequence(name, values, named)
             case "list" | "tuple" | "set" | "iter" | "frozenset":
-                items, length = self.turns(first) if values else ([], Kind.LITERAL)
+                if not values:
+                    return Items([])
+                items, length = self.turns(first)
                 return Items(list(items), length) if not isinstance(first, Leaf) else first
             case "dict":
                 return self._dictionary(first, named)
@@ -96,11 +104,13 @@ class Builtins(Members):
                 return Library(str(first.value)[:100])
         return None
 
-    def _opened(self, mode: Value | None) -> Value:
+    def _opened(self, mode: Value | None, path: Value = NONE) -> Value:
         written = isinstance(mode, Leaf) and isinstance(mode.value, str)
         if written and isinstance(mode, Leaf) and set(str(mode.value)) & set("wax"):
             return self.saved.document()
-        return COMPUTED
+        # Of an open file no more is known than which one it is.
+        is_one = isinstance(path, Leaf) and path.kind <= Kind.SETTING and self.documents
+        return File(path) if is_one and isinstance(path, Leaf) else COMPUTED
 
     def _sequence(self, name: str, values: list[Value], named: Mapping[str, Value]) -> Value:
         first: Value = values[0] if values else COMPUTED
@@ -151,7 +161,7 @@ class Builtins(Members):
             value = round(first.value, 12) if isinstance(first.value, float) else first.value
             return Leaf(first.kind, value, first.draws, first.depth, first.place, first.number)
         if name in ("round", "abs"):
-            return each(first, lambda leaf: made_of([leaf], place))
+            return each(first, lambda leaf: measured(name, made_of([leaf], place)))
         if isinstance(first, Items) and first.length is Kind.COMPUTED and name == "sum":
             return COMPUTED
         numbers = [v.value for v in values if isinstance(v, Leaf)]

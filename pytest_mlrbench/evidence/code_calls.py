@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 
 from pytest_mlrbench.evidence.code_arithmetic import as_number, curved
@@ -47,6 +48,11 @@ _ARITHMETIC = listed(
     repeat tile interp diff nan_to_num ptp
     """
 )
+#: How far numbers lie apart.
+SPREADS = listed("std var nanstd stdev pstdev variance pvariance sem percentile quantile ptp")
+SPREADS |= listed("abs absolute fabs")
+#: The same, where it is asked of many samples at once.
+EXTREMES = listed("min max amin amax median nanmedian sort")
 #: They bend what goes in: of literals the result is still a literal, of draws a simulation.
 _CURVED = listed("exp log log2 log10 log1p expm1 sqrt power pow square sin cos tan tanh sinh")
 _CONTAINERS = listed("array asarray concatenate hstack vstack stack sort unique Series list")
@@ -92,7 +98,7 @@ def library(
     if name in _THROUGH and (values or named):
         return values[0] if values else Table(dict[object, Value](named.items()))
     if module in _MATHS or module == "fractions" or name in ("float", "int", "complex"):
-        return _maths(last, [*values, *named.values()], place)
+        return _maths(last, values, named, place)
     if name == "logging.getLogger":
         return Library("logging")
     if name == "collections.defaultdict":
@@ -128,7 +134,10 @@ def _chance(
     return draw([*values[:said], *telling], place)
 
 
-def _maths(last: str, values: Sequence[Value], place: Place) -> Value | None:
+def _maths(
+    last: str, given: Sequence[Value], named: Mapping[str, Value], place: Place
+) -> Value | None:
+    values = [*given, *named.values()]
     if last in _CONTAINERS:
         return _as_array(values)
     if last in _NOTHING:
@@ -143,8 +152,19 @@ def _maths(last: str, values: Sequence[Value], place: Place) -> Value | None:
     if last in ("float", "int", "float64", "float32", "Fraction", "Decimal"):
         return as_number(values, place, last) if values else literal(0, place)
     if last in ("round", "around", "clip", "abs", "minimum", "maximum") and isinstance(one, Items):
-        return each(one, lambda leaf: made_of([leaf], place))
-    return made_of([v for v in values if v is not NONE], place)
+        return each(one, lambda leaf: measured(last, made_of([leaf], place)))
+    made = made_of([v for v in values if v is not NONE], place)
+    return measured(last, made, is_along="axis" in named or "dim" in named)
+
+
+def measured(name: str, made: Leaf, *, is_along: bool = False) -> Leaf:
+    """Return what a function of this name makes, where arithmetic would make *made* of it.
+
+    :param is_along: whether it does so for every sample of an array.
+    """
+    if made.kind is not Kind.DRAWN or not (name in SPREADS or (is_along and name in EXTREMES)):
+        return made
+    return replace(made, is_spread=True)
 
 
 def _as_array(values: Sequence[Value]) -> Value:

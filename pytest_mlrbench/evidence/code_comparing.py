@@ -6,13 +6,13 @@ import ast
 from collections.abc import Sequence
 
 from pytest_mlrbench.evidence.code_merging import kind_of
-from pytest_mlrbench.evidence.code_values import COMPUTED, Items, Kind, Leaf, Table, Value
+from pytest_mlrbench.evidence.code_values import ANSWER, COMPUTED, Items, Kind, Leaf, Table, Value
 
 
 def decision(values: Sequence[Value]) -> Leaf:
     """Return what comparing *values* comes to where it is not known: chance makes it a result."""
     kind = max((kind_of(value) for value in values), default=Kind.LITERAL)
-    return COMPUTED if kind >= Kind.DRAWN else Leaf(kind)
+    return COMPUTED if kind >= Kind.DRAWN else Leaf(kind, ANSWER)
 
 
 def compared(sign: ast.cmpop, left: Value, right: Value) -> bool | None:

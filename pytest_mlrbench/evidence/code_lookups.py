@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pytest_mlrbench.evidence.code_merging import computed, either
+from pytest_mlrbench.evidence.code_merging import computed, either, kind_of
 from pytest_mlrbench.evidence.code_values import (
     COMPUTED,
+    SETTING,
     UNKNOWN,
     Class,
     Function,
@@ -106,9 +107,13 @@ class Lookups:
 
     def at(self, whole: Value, key: Value) -> Value:
         """Return what stands in *whole* under *key*."""
-        if (isinstance(key, Leaf) and key.kind >= Kind.DRAWN) or isinstance(whole, Thing):
+        if (isinstance(key, Leaf | Items) and kind_of(key) >= Kind.DRAWN) or isinstance(
+            whole, Thing
+        ):
             # What is looked up by chance or by a result is a choice that was made.
             return COMPUTED
+        if isinstance(whole, Library) and whole.name in ("sys.argv", "os.environ"):
+            return SETTING
         known = key.value if isinstance(key, Leaf) else UNKNOWN
         if isinstance(key, Text):
             known = "".join(part for part in key.parts if isinstance(part, str))

@@ -30,6 +30,8 @@ class Members(Expressions):
 
     #: Options that commands were given: ``--use-cache`` as ``use_cache``.
     options: frozenset[str] = frozenset()
+    #: Path → text of files of data that the agent typed.
+    documents: Mapping[str, str]
 
     def _attribute(self, node: ast.Attribute) -> Value:
         owner = self.evaluate(node.value)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from pytest_mlrbench.evidence.code_values import (
+    ANSWER,
     COMPUTED,
     DEEPEST,
     MOST_DRAWS,
     MOST_PARTS,
+    MOST_TYPED,
     UNKNOWN,
     Class,
     Document,
+    File,
     Function,
     Items,
     Kind,
@@ -64,19 +67,34 @@ def kind_of(value: Value | None) -> Kind:
 
 
 def made_of(values: Iterable[Value], place: Place | None, known: object = UNKNOWN) -> Leaf:
-    """Return what arithmetic makes of *values*."""
+    """Return what arithmetic makes of *values*: of nothing that is known, nothing that is."""
     kind, depth, draws = Kind.LITERAL, 0, frozenset[int]()
+    is_empty = None
+    is_spread = True
     for value in values:
-        inside = leaves(value)
+        inside = [leaf for leaf in leaves(value) if not _is_none(leaf)]
+        is_empty = not inside and is_empty is not False
         kind = max([kind, *(leaf.kind for leaf in inside)])
-        if isinstance(value, Scope | Function | Class | Thing | Library | Document):
+        is_spread &= all(leaf.is_spread for leaf in inside if leaf.kind is Kind.DRAWN)
+        # Counted answers were not typed, whatever they are answers about.
+        is_counted = not isinstance(value, Leaf) and any(leaf.is_answer for leaf in inside)
+        # So many typed numbers are data, and what sums them up is a statistic.
+        is_counted |= isinstance(value, Items) and _typed(inside) >= MOST_TYPED
+        if is_counted or (isinstance(value, Leaf) and value.value is ANSWER):
+            kind = Kind.COMPUTED
+        if isinstance(value, Scope | Function | Class | Thing | Library | Document | File):
             kind = Kind.COMPUTED
         depth = max([depth, *(leaf.depth for leaf in inside)])
         if len(draws) < MOST_DRAWS:
             draws = draws.union(*(leaf.draws for leaf in inside))
-    if kind is Kind.COMPUTED or depth >= DEEPEST:
+    if kind is Kind.COMPUTED or depth >= DEEPEST or is_empty:
         return COMPUTED
-    return Leaf(kind, known, draws, depth + 1, place)
+    is_spread &= kind is Kind.DRAWN
+    return Leaf(kind, known, draws, depth + 1, place, is_spread=is_spread)
+
+
+def _typed(inside: Iterable[Leaf]) -> int:
+    return sum(isinstance(leaf.value, int | float) for leaf in inside)
 
 
 def each(value: Value, change: Callable[[Leaf], Leaf], deepest: int = 4) -> Value:
@@ -114,11 +132,14 @@ def either(first: Value | None, second: Value | None, deepest: int = 6) -> Value
     if isinstance(first, Leaf) and isinstance(second, Leaf):
         draws = first.draws | second.draws if len(first.draws) < MOST_DRAWS else first.draws
         place = second.place or first.place
+        is_answer = first.is_answer and second.is_answer
         return Leaf(
             max(first.kind, second.kind),
+            ANSWER if is_answer else UNKNOWN,
             draws=draws,
             depth=max(first.depth, second.depth),
             place=place,
+            is_spread=first.is_spread and second.is_spread,
         )
     return first if type(first) is type(second) else COMPUTED
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from pytest_mlrbench.evidence.code_builtins import _LOGS, Builtins
-from pytest_mlrbench.evidence.code_calls import SAME
+from pytest_mlrbench.evidence.code_calls import SAME, measured
 from pytest_mlrbench.evidence.code_merging import made_of
 from pytest_mlrbench.evidence.code_strings import of_text
 from pytest_mlrbench.evidence.code_values import (
@@ -14,6 +14,7 @@ from pytest_mlrbench.evidence.code_values import (
     NONE,
     SETTING,
     Document,
+    File,
     Items,
     Kind,
     Leaf,
@@ -78,6 +79,8 @@ class Methods(Builtins):
             return NONE
         if name == "open" and not isinstance(owner, Table | Items):
             return self._opened(first)
+        if isinstance(owner, File):
+            return owner if name == "read" else COMPUTED
         if isinstance(owner, Leaf) and isinstance(owner.value, str):
             found = of_text(name, owner, values, place)
             return Leaf(owner.kind) if found is None else found
@@ -90,7 +93,8 @@ class Methods(Builtins):
         if isinstance(owner, Leaf) and owner.kind is Kind.SETTING:
             return SETTING
         if name in _SUMS and isinstance(owner, Leaf | Items):
-            return made_of([owner, *values[:1]], place)
+            made = made_of([owner, *values[:1]], place)
+            return measured(name, made, is_along=bool(values) or "axis" in named or "dim" in named)
         return COMPUTED
 
     def _of_table(

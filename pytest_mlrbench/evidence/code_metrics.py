@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -40,6 +40,8 @@ _CHOSEN = listed(
     probability prob probs step_size sigma scaling optimizer scheduler max_new min_lr test_size
     """
 )
+#: What everybody works out from the sizes of a model.
+_WORKED_OUT = frozenset({"flops", "gflops", "macs", "memory", "kv", "size", "params", "complexity"})
 _SUMMARIES = frozenset({"mean", "avg", "average", "std", "stderr", "sem", "median", "ci"})
 _BORROWED = re.compile(
     r"\b(published|reported (?:by|in)|literature|et al|from (?:the|their) paper|leaderboard|"
@@ -80,6 +82,11 @@ def is_chosen(name: str) -> bool:
 def is_summary(name: str) -> bool:
     """Tell whether a name is that of a statistic, whatever it is of."""
     return any(word in _SUMMARIES for word in words(name))
+
+
+def is_worked_out(names: Iterable[str]) -> bool:
+    """Tell whether any of *names* is that of what follows from the sizes of a model."""
+    return any(word in _WORKED_OUT for name in names for word in words(name))
 
 
 def is_borrowed(text: str) -> bool:

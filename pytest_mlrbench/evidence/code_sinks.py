@@ -24,10 +24,13 @@ from pytest_mlrbench.evidence.code_metrics import (
     is_measured,
     is_summary,
     is_telling,
+    is_worked_out,
     numerals,
 )
 from pytest_mlrbench.evidence.code_values import Document, Items, Kind, Leaf, Place, Value
 
+#: Operations from which on a number was worked out, and not only scaled.
+WORKED_OUT = 3
 _LOGGED = re.compile(r"([A-Za-z][\w @/-]{1,40}?)\s{0,3}[:=]\s{0,3}(-?\d{1,9}\.\d{2,15})(?![\d.])")
 
 
@@ -40,6 +43,7 @@ class Hit:
     :param in_table: whether it is typed into a row of a table.
     :param sure: whether the program always gets there.
     :param fallback: whether it gets there after an exception only.
+    :param spread: the draws that it says the spread of.
     """
 
     label: str
@@ -49,6 +53,7 @@ class Hit:
     in_table: bool = False
     sure: bool = True
     fallback: bool = False
+    spread: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -63,6 +68,8 @@ class Saved:
     computed: int = 0
     fallbacks: int = 0
     _names: set[str] = field(default_factory=set)
+    #: The draws that are saved themselves, or the means of.
+    _levels: frozenset[int] = frozenset()
     _place: Place = field(default_factory=lambda: Place("", 0))
     _sure: bool = True
     _documents: list[Document] = field(default_factory=list)
@@ -86,6 +93,8 @@ class Saved:
         if any(is_chosen(key) for key in path):
             return False
         names = path[-4:]
+        if leaf.kind is Kind.LITERAL and leaf.depth >= WORKED_OUT and is_worked_out(path[-1:]):
+            return False
         if any(is_measured(name) or self.report.has_name(name) for name in names):
             return True
         if leaf.kind is Kind.DRAWN and any(is_summary(name) for name in names[-1:]):
@@ -106,8 +115,10 @@ class Saved:
         self._names.add(name)
         place = leaf.place or self._place
         value = leaf.value if leaf.is_known else None
+        spread = leaf.draws if leaf.is_spread else frozenset[int]()
+        self._levels |= frozenset() if leaf.is_spread else leaf.draws
         self.hits[leaf.number] = Hit(
-            label, leaf.kind, place, value, in_table, self._sure, self.fallbacks > 0
+            label, leaf.kind, place, value, in_table, self._sure, self.fallbacks > 0, spread
         )
 
     # What is written as text
@@ -148,9 +159,14 @@ class Saved:
         document.marks.append((len(document.parts), self._place, self._sure, self.fallbacks > 0))
 
     def finish(self) -> None:
-        """Look at what was written, once it is all there."""
+        """Look at what was written, once it is all there; leave out spreads without a level."""
         for document in (*self._documents, self._rows, self._printed):
             self._read(document)
+        self.hits = {
+            number: hit
+            for number, hit in self.hits.items()
+            if not hit.spread or hit.spread & self._levels
+        }
 
     def _read(self, document: Document) -> None:
         header: list[str] = []

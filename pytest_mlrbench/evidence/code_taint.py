@@ -42,11 +42,13 @@ class Program(Statements):
         steps: int,
         report: Reported,
         options: frozenset[str] = frozenset(),
+        documents: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(steps)
         self.saved = Saved(report)
         self.modules = modules
         self.options = options
+        self.documents = documents or {}
         self._scopes: dict[str, Scope] = {}
 
     def run(self, path: str) -> None:

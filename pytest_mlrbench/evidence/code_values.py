@@ -16,6 +16,9 @@ DEEPEST = 40
 #: Draws that are remembered for one value, and parts of one text: beyond, precision is lost only.
 MOST_DRAWS, MOST_PARTS = 48, 6000
 
+#: Typed numbers that are summed up to one from which on they are data.
+MOST_TYPED = 20
+
 _numbers = count(1)
 
 
@@ -46,16 +49,20 @@ class _Unknown:
 
 
 UNKNOWN = _Unknown()
+#: A yes or no of which it is not known which: what is counted or averaged of such is a calculation.
+ANSWER = _Unknown()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
     """A number, a string, or an array of such of which only the whole is looked at.
 
-    :param value: what it is, if that is known; else ``UNKNOWN``.
+    :param value: what it is, if that is known; else ``UNKNOWN`` or ``ANSWER``.
     :param draws: the random draws that it was made of.
     :param depth: operations that led to it.
     :param number: the same for what is only another form of the same value.
+    :param is_spread: whether it says how far draws lie apart. That is what a simulation is run for;
+        a table that is made up has their level beside it.
     """
 
     kind: Kind
@@ -64,11 +71,17 @@ class Leaf:
     depth: int = 0
     place: Place | None = None
     number: int = field(default_factory=lambda: next(_numbers))
+    is_spread: bool = False
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it is a yes or no."""
+        return self.value is ANSWER or isinstance(self.value, bool)
 
     @property
     def is_known(self) -> bool:
         """Whether the value itself is known."""
-        return self.value is not UNKNOWN
+        return not isinstance(self.value, _Unknown)
 
 
 COMPUTED = Leaf(Kind.COMPUTED)
@@ -163,7 +176,14 @@ class Document:
     marks: list[Mark] = field(default_factory=list)
 
 
-Value = Leaf | Text | Items | Table | Scope | Function | Class | Thing | Library | Document
+@dataclass(frozen=True, slots=True, eq=False)
+class File:
+    """A file that is open to be read."""
+
+    path: Leaf
+
+
+Value = Leaf | Text | Items | Table | Scope | Function | Class | Thing | Library | Document | File
 
 
 def literal(value: object, place: Place | None = None) -> Leaf:
