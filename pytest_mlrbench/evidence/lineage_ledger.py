@@ -144,13 +144,15 @@ class Lineage:
         origin = self._by(self.view.processes[left[-1]], path, steps)
         if origin.kind != "command" or not any(key in self.view.hands for key in left):
             return origin
-        # It was typed, and a program has opened it since: to add to it, and what was typed is still
-        # there; or to write it anew, as one does that finds a placeholder. One that emptied it and
-        # had something to work with is believed; :meth:`typed` still names the file itself.
+        # It was typed, and a program has opened it since: to write it anew, as one that finds a
+        # placeholder, or to add to what is still there, so that nobody can tell whose is which. One
+        # that had nothing to work with is not believed; :meth:`typed` still names the file itself.
         work = self.works.of(left[-1])
-        has_read = work is not None and work.number in self.works.open
-        is_typed = not has_read or any(key in self.view.hands for key in kept)
-        return Origin("typed", origin.by) if is_typed else origin
+        if work is None or work.number not in self.works.open:
+            return Origin("typed", origin.by)
+        if any(key in self.view.hands for key in kept):
+            return Origin("unknown", f"typed, and added to by {origin.by}")
+        return origin
 
     def _by(self, process: Process, path: str, steps: int) -> Origin:
         """What a process that wrote to *path* stands for."""

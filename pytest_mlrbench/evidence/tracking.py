@@ -56,6 +56,7 @@ def track(run: Gathered, documents: Collection[str] = (RESULTS, PAPER)) -> Track
     if counting or run.origins is not None:
         found += _nowhere(by_document, traced)
     sources = {one.place.partition("#")[0] for one in traced if one.place and one.state == "traced"}
+    found += _unsure(run, sources)
     return Tracked(by_document, frozenset(sources), found, bool(counting or others))
 
 
@@ -65,16 +66,26 @@ def _numbers(run: Gathered) -> tuple[list[Numbers], list[Numbers]]:
     origins = run.origins or {}
     data = {n: path for n, path in run.files.items() if _is_data(n, run)}
     kinds = {name: origins[name].kind if name in origins else "unknown" for name in data}
-    # Who wrote a file that nobody saw written is not known; a sound record sees everything.
-    unsure = {"unknown"} if run.view and run.view.is_sound else set()
-    not_counting = {"typed", *unsure}
-    counts = {name: path for name, path in data.items() if kinds[name] not in not_counting}
+    counts = {name: path for name, path in data.items() if kinds[name] != "typed"}
     printed = [
         numbers_printed(f"output {n}", text, budget) for n, text in enumerate(run.printed, 1)
     ]
     counting = [*read_all(counts, budget), *printed]
     others = read_all({name: path for name, path in data.items() if name not in counts}, budget)
     return [one for one in counting if one.values], [one for one in others if one.values]
+
+
+def _unsure(run: Gathered, sources: Collection[str]) -> Iterator[Finding]:
+    """Yield files that numbers lead to and of which a sound record cannot say who wrote them."""
+    for name in sorted(sources) if run.view and run.view.is_sound else ():
+        origin = (run.origins or {}).get(name)
+        if origin is not None and origin.kind == "unknown":
+            yield Finding(
+                kind="unknown_writer",
+                severity="strong",
+                sentence=f"Numbers lead to {name}, and who wrote them is not known: {origin.by}.",
+                place=name,
+            )
 
 
 def _is_data(name: str, run: Gathered) -> bool:

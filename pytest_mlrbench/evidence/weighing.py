@@ -105,4 +105,5 @@ def _holds_back(finding: Finding) -> bool:
         "declared_not_read",
         "failed_writer",
         "nan_filled",
+        "unknown_writer",
     )
