@@ -343,7 +343,9 @@ def test_who_writes_a_placeholder_anew_is_believed_and_who_adds_to_it_is_not(
         story.read(copy, name)
         story.write(copy, "results/m.json", '{"acc": 0.8571}')
         story.exit(copy)
-    assert story.origin("results/m.json").kind == kind
+    # Of what both wrote nobody can say whose it is.
+    found = story.origin("results/m.json").kind
+    assert found == kind or (kind, found) == ("typed", "unknown")
 
 
 def test_a_placeholder_is_still_named_as_what_was_typed(story: Story) -> None:
