@@ -444,7 +444,7 @@ def told(one: Trial) -> tuple[str, list[tuple[str, str]]]:
         (
             trial(SAME, MOVED, rerun("labels", {}, **SHUFFLED | {"ended": "exit 1"})),
             "same,moved",
-            [],
+            [("fails_on_other_labels", "hint")],
         ),
         (trial(SAME, MOVED, STAYED, rerun("input", {}, **WITHHELD)), "same,moved", []),
         (trial(SAME, MOVED), "same,moved", []),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pytest_mlrbench.evidence.base import Evidence, Finding, Replay
-from pytest_mlrbench.evidence.replay_trial import Trial
+from pytest_mlrbench.evidence.replay_trial import Trial, is_well
 from pytest_mlrbench.evidence.weighing import speaks_for
 
 #: Where the declaration stands.
@@ -99,6 +99,9 @@ def _findings(trial: Trial) -> Iterator[Finding]:
     elif trial.changed and trial.changed_without_labels:
         sentence = "Its numbers stay exactly as they are when the labels are shuffled."
         yield _hint("labels_do_not_matter", sentence, _quoted(trial, "labels"))
+    elif (labels := trial.run("labels")) and not is_well(labels):
+        sentence = f"Where nothing but the order of labels is another, it ends with {labels.ended}."
+        yield _hint("fails_on_other_labels", sentence, line)
     elif trial.changed is False:
         sentence = "Most numbers that move with the seed do not change with the input."
         yield _hint("some_ignore_input", sentence, line)
