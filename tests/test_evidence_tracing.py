@@ -111,6 +111,25 @@ def test_seconds_may_be_printed_in_another_unit_that_is_named() -> None:
     assert one("15.23", source, column="Latency").state == "untraced"
 
 
+def test_lines_of_a_log_that_name_one_method_are_averaged() -> None:
+    log = "\n".join(
+        f"{data} {method} acc {acc:.4f} f1 {acc - 0.0123:.4f}"
+        for data, accs in {"digits": (0.9666, 0.9764), "wine": (0.9583, 0.9444)}.items()
+        for method, acc in zip(("knn", "svm"), accs, strict=True)
+    )
+    found = one("0.9625", numbers_printed("results/log.txt", log), row="knn", column="accuracy")
+    assert found.state == "traced"
+    assert found.place == "mean of 2 numbers from results/log.txt:1 on"
+    # A mean over methods that the log names no word for is none of the log's.
+    assert one("0.9601", numbers_printed("results/log.txt", log)).state == "untraced"
+
+
+def test_a_column_may_be_in_thousandths() -> None:
+    run = numbers("results/mmd.json", {"linear": 0.0141837, "cosine": 0.0150621})
+    assert one("14.18", run, row="linear", column="MMD (\u00d710\u207b\u00b3)").state == "traced"
+    assert one("14.18", run, row="linear", column="MMD").state == "untraced"
+
+
 def test_numbers_of_other_metrics_are_not_compared() -> None:
     source = numbers("m.json", {"a/loss": 0.7312, "b/time": 0.1127})
     assert one("0.6185", source).state == "untraced"

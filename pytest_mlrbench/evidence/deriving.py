@@ -23,6 +23,10 @@ _MOST_NUMBERS = 20_000
 _MOST_RUNS, _MOST_COMPARED = 1_000, 30
 _MOST_DERIVED = 30_000
 
+#: Numbers of a log whose lines are put together by what they name, and words that each names.
+_LARGEST_LOG, _MOST_WORDS = 2_000, 6
+
+_WORD = re.compile(r"[^\W\d_][\w.-]{1,30}")
 _LAST_WORD = re.compile(r"([^\W\d_]{1,30})[^\w]{0,5}$")
 #: Stands for the step that is left out of an address: a name, or a place in a list.
 _STEP, _ELEMENT = "*", "[*]"
@@ -69,7 +73,10 @@ class Related:
             number = len(self._values)
             self._values.append(value)
             self._at.append((file, index))
-            for name in _names(file.name, file.keys[index], file.labels[index]):
+            names = [*_names(file.name, file.keys[index], file.labels[index])]
+            if len(file.values) <= _LARGEST_LOG and not file.keys[index].startswith("#"):
+                names += _names_in_log(file.name, file.labels[index])
+            for name in names:
                 group = groups.setdefault(name, [])
                 if len(group) <= _MOST_RUNS:
                     group.append(number)
@@ -123,6 +130,17 @@ def _names(file: str, key: str, label: str) -> Iterator[tuple[str, ...]]:
             yield name
             if label:  # the rows of a table may be those of several methods
                 yield (label, *name)
+
+
+def _names_in_log(file: str, label: str) -> Iterator[tuple[str, ...]]:
+    """Yield what a number has in common with those of other lines: its name, and another word.
+
+    ``digits svm acc 0.97`` and ``wine svm acc 0.94`` are two accuracies of one method.
+    """
+    if last := _LAST_WORD.search(label):
+        name = last[1].lower()
+        found = {word.lower() for word in _WORD.findall(label[: last.start()])[:_MOST_WORDS]}
+        yield from ((file, _STEP, name, word) for word in sorted(found - {name}))
 
 
 def compared(group: Sequence[int], values: Sequence[float]) -> Iterator[Derived]:

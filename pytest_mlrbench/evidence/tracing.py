@@ -39,7 +39,7 @@ _MOST_COMPARED = 30
 #: Units that programs seldom record in: they write seconds, bytes and counts.
 _UNIT = re.compile(
     r"(?<![a-z])(?:[mµ]?s|secs?|seconds?|mins?|minutes?|h|hours?|[kmg]i?b|[kmgt]?flops?|k|m|b"
-    r"|thousands?|millions?)(?![a-z])",
+    r"|thousands?|millions?)(?![a-z])|[\u00d7x*\u00b7]\s?10[⁻^-]",
     re.IGNORECASE,
 )
 _SCALES_OF_UNITS = (1000, 0.001, 1e-6, 60, 1 / 60, 1 / 3600)
