@@ -55,13 +55,13 @@ def examine_all(folder: Path, *, asks: bool = False) -> Mapping[str, Evidence]:
     :param asks: whether catalogues are asked for the works that are cited.
     :raises InputError: there is nothing to examine in it.
     """
-    from pytest_mlrbench.evidence.examine import examine_case, examine_folder
+    from pytest_mlrbench.evidence.examine import examine_folder
     from pytest_mlrbench.run.thresholds import EXAMINED
 
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder.")
     if (folder / "submission").is_dir():
-        return {"": examine_case(folder, _stage_of(folder), asks=asks)}
+        return {"": _of_case(folder, asks=asks)}
     if not (folder / "run.json").is_file():
         return {"": examine_folder(folder, asks=asks)}
     places = sorted(folder.glob("cases/*/*/r*"))
@@ -69,10 +69,15 @@ def examine_all(folder: Path, *, asks: bool = False) -> Mapping[str, Evidence]:
     if not (looked_at := [case for case in cases if _stage_of(case) in EXAMINED]):
         raise InputError(f"run {folder} has no case of {', '.join(EXAMINED)} with files.")
     below = folder / "cases"
-    return {
-        case.relative_to(below).as_posix(): examine_case(case, _stage_of(case), asks=asks)
-        for case in looked_at
-    }
+    return {case.relative_to(below).as_posix(): _of_case(case, asks=asks) for case in looked_at}
+
+
+def _of_case(folder: Path, *, asks: bool) -> Evidence:
+    """Examine a case, and weigh its repetitions if it was run again when it was measured."""
+    from pytest_mlrbench.evidence.examine import examine_case
+    from pytest_mlrbench.evidence.replay_subject import with_recorded
+
+    return with_recorded(folder, examine_case(folder, _stage_of(folder), asks=asks))
 
 
 def _stage_of(case: Path) -> str:

@@ -49,7 +49,7 @@ BOTH = (
         "results without evidence that come into a chain's paper: all (default), evidence (none)",
     ),
     ("resolve", "bool", "ask arXiv, Crossref and OpenAlex whether the works that are cited exist"),
-    ("replay", "bool", "run experiments again as they declare, with another seed and other input too"),
+    ("replay", "bool", "run experiments again as they declare, also with other seed and input"),
     ("judge-sees-evidence", "bool", "show live judges what was found out about the results"),
     ("concurrency", "int", "how many cases are under way at once in one process"),
     ("max-cost", "float", "most US dollars the run may spend on models"),

@@ -25,9 +25,9 @@ from pytest_mlrbench.evidence.ledger_view import LedgerView, Process, Read
 from pytest_mlrbench.evidence.replay_declared import Declaration, read_declaration
 from pytest_mlrbench.evidence.replay_inputs import find
 from pytest_mlrbench.evidence.replay_numbers import Point, points
+from pytest_mlrbench.evidence.replay_tree import CleanTree
 from pytest_mlrbench.evidence.replay_trial import Trial
 from pytest_mlrbench.evidence.replay_verdict import verdict, weigh_again
-from pytest_mlrbench.run.clean_tree import CleanTree
 
 if TYPE_CHECKING:
     from conftest import Repository

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from docker_bench import IMAGE
 
+from pytest_mlrbench import cli, cli_evidence
 from pytest_mlrbench.evidence.base import Evidence, Rerun
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ def test_an_honest_experiment_is_replayed(runs: Runs) -> None:
     (case,) = runs.repo.report.cases
     assert case.evidence is not None
     assert case.evidence.replay == "same,moved,changed"
+    assert cli_evidence.examine_all(runs.folder)[""] == found  # without running anything
 
 
 def test_one_who_reads_the_data_and_ignores_them_is_found(runs: Runs) -> None:
@@ -147,6 +149,7 @@ def test_one_who_reads_the_data_and_ignores_them_is_found(runs: Runs) -> None:
     assert (found.level, found.fabricated) == ("claimed", True)
     before = [kind for kind, severity, _ in kinds(found) if severity != "hint"]
     assert before == ["ignores_input"]  # nothing else has seen it
+    assert cli.main(["evidence", str(runs.folder)]) == 1
 
 
 def test_one_who_reads_nothing_has_nothing_that_could_be_made_wrong(runs: Runs) -> None:

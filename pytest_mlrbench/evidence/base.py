@@ -67,6 +67,8 @@ class Rerun(Record):
     folder: str
     #: ``exit 0``, ``timeout``, …
     ended: str
+    #: Its last words, where that is no good end.
+    said: str = ""
     seconds: float
     #: Address → the number there; null where there is none any more.
     numbers: dict[str, float | None] = Field(default_factory=dict)
@@ -85,6 +87,8 @@ class Replay(Record):
     #: Address → the number that is reported of it.
     numbers: dict[str, float] = Field(default_factory=dict)
     runs: tuple[Rerun, ...] = ()
+    #: What it read and was left as it was in all of them.
+    left: tuple[str, ...] = ()
 
     @property
     def passed(self) -> str:

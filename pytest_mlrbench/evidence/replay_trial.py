@@ -32,7 +32,6 @@ class Trial:
     :param left: what the command read and nobody could make wrong.
     :param is_made_up: the report says that its data are made up, or that it is a simulation.
     :param has_examples: it reports measures that there are only of examples.
-    :param tail: the last words of the first repetition, if it failed.
     """
 
     declared: Declaration
@@ -42,7 +41,6 @@ class Trial:
     left: Sequence[str] = ()
     is_made_up: bool = False
     has_examples: bool = False
-    tail: str = ""
 
     def run(self, kind: str) -> Rerun | None:
         """The repetition of that kind; null if there was none."""
@@ -57,6 +55,12 @@ class Trial:
             return None
         met = sum(point.is_met(first.numbers.get(point.address)) for point in wanted)
         return is_well(first) and met >= TRACED * len(wanted)
+
+    @property
+    def complaint(self) -> str:
+        """Why the first repetition came to no good end; empty if it did."""
+        first = self.run("seed")
+        return "" if first is None or is_well(first) else first.said or first.ended
 
     @property
     def tried(self) -> list[Rerun]:

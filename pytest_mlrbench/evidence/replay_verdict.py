@@ -22,6 +22,7 @@ def verdict(trial: Trial) -> tuple[Replay, list[Finding]]:
         changed=trial.changed,
         numbers=dict(trial.recorded),
         runs=tuple(trial.runs),
+        left=tuple(trial.left),
     )
     return replay, list(_findings(trial))
 
@@ -57,7 +58,7 @@ def _because(trial: Trial) -> str:
     if trial.same is None:
         return "run again, it has no number that could be compared"
     if not trial.same:
-        why = f"it fails: {trial.tail}" if trial.tail else "it gives other numbers"
+        why = f"it fails: {trial.complaint}" if trial.complaint else "it gives other numbers"
         return f"run again with the same seed, {why}"
     if not trial.moved:
         return "another seed does not move its numbers as it is declared to"
@@ -81,7 +82,7 @@ def _findings(trial: Trial) -> Iterator[Finding]:
             kind="does_not_repeat",
             severity="strong",
             sentence="The declared command was run again with the same seed, and "
-            + (f"failed: {trial.tail}" if trial.tail else "gave other numbers."),
+            + (f"failed: {trial.complaint}" if trial.complaint else "gave other numbers."),
             place=_PLACE,
             quote=_quoted(trial, "seed") or line,
         )

@@ -13,14 +13,12 @@ from pytest_mlrbench import folders
 from pytest_mlrbench.agents.base import Assignment
 from pytest_mlrbench.evidence.base import Rerun
 from pytest_mlrbench.evidence.corrupting import MOST_BYTES
-from pytest_mlrbench.evidence.declared import Declared
 from pytest_mlrbench.evidence.gathering import Gathered
 from pytest_mlrbench.evidence.ledger_reading import read_view
-from pytest_mlrbench.evidence.replay_declared import Declaration
 from pytest_mlrbench.evidence.replay_inputs import Inputs, find, made_wrong
-from pytest_mlrbench.evidence.replay_numbers import Point, look
+from pytest_mlrbench.evidence.replay_numbers import look
+from pytest_mlrbench.evidence.replay_subject import Subject
 from pytest_mlrbench.evidence.replay_trial import Trial, is_well
-from pytest_mlrbench.run.clean_tree import CleanTree
 from pytest_mlrbench.run.faults import plain
 from pytest_mlrbench.sandbox.base import Ended
 from pytest_mlrbench.sandbox.rooms import Rooms
@@ -29,21 +27,6 @@ from pytest_mlrbench.suites.select import Case
 #: Below the case's folder: a folder for each repetition.
 FOLDER = "replays"
 _TAIL = 200
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What is run again, and what is looked at afterwards.
-
-    :param recorded: address → the number that stands there in the submission.
-    :param said: what the report says of its data.
-    """
-
-    declared: Declaration
-    points: Sequence[Point]
-    recorded: dict[str, float]
-    tree: CleanTree
-    said: Declared
 
 
 @dataclass
@@ -60,8 +43,6 @@ class Repetitions:
     subject: Subject
     seconds: float
     _runs: list[Rerun] = field(default_factory=list)
-    #: The last words of the first one.
-    _tail: str = ""
 
     async def all(self) -> Trial:
         """Run it with the same seed, with another, and with inputs that are made wrong.
@@ -86,17 +67,7 @@ class Repetitions:
         return not is_well(self._runs[-1]) or self._trial().changed is True
 
     def _trial(self, left: Sequence[str] = ()) -> Trial:
-        it = self.subject
-        return Trial(
-            declared=it.declared,
-            points=it.points,
-            recorded=it.recorded,
-            runs=tuple(self._runs),
-            left=left,
-            is_made_up=it.said.is_made_up,
-            has_examples=it.said.has_examples,
-            tail=self._tail,
-        )
+        return self.subject.trial(self._runs, left)
 
     def _inputs(self) -> Inputs:
         """What the first repetition read, by its ledger."""
@@ -148,20 +119,18 @@ class Repetitions:
         await asyncio.to_thread(self._lay, workspace, made)
         ended = await self._execute(command, own, made)
         numbers = await asyncio.to_thread(self._harvest, own)
-        if not self._runs and not (ended.reason == "exit" and ended.code == 0):
-            self._tail = " ".join(plain(ended.tail).split())[-_TAIL:] or _word_for(ended)
-        self._runs.append(
-            Rerun(
-                kind=kind,
-                command=command,
-                seed=seed if self.subject.declared.is_seeded else None,
-                inputs={_text(name): word for name, (_, word) in made.items()},
-                folder=own.relative_to(self.folder).as_posix(),
-                ended=_word_for(ended),
-                seconds=round(ended.seconds, 3),
-                numbers=numbers,
-            )
+        run = Rerun(
+            kind=kind,
+            command=command,
+            seed=seed if self.subject.declared.is_seeded else None,
+            inputs={_text(name): word for name, (_, word) in made.items()},
+            folder=own.relative_to(self.folder).as_posix(),
+            ended=f"exit {ended.code}" if ended.reason == "exit" else ended.reason,
+            seconds=round(ended.seconds, 3),
+            numbers=numbers,
         )
+        said = "" if is_well(run) else _text(" ".join(plain(ended.tail).split())[-_TAIL:])
+        self._runs.append(run.model_copy(update={"said": said}))
 
     def _lay(self, workspace: Path, made: Mapping[str, tuple[Path, str]]) -> None:
         self.subject.tree.lay(workspace)
@@ -198,10 +167,6 @@ class Repetitions:
         for folder in (workspace, own / "inputs"):
             folders.remove(folder)
         return numbers
-
-
-def _word_for(ended: Ended) -> str:
-    return f"exit {ended.code}" if ended.reason == "exit" else ended.reason
 
 
 def _text(name: str) -> str:

@@ -13,17 +13,11 @@ from pathlib import Path
 
 from pytest_mlrbench import folders
 from pytest_mlrbench.errors import Fault, InputError, is_interrupt
-from pytest_mlrbench.evidence import addressed
 from pytest_mlrbench.evidence.base import Evidence, Replay
-from pytest_mlrbench.evidence.declared import read_declared
-from pytest_mlrbench.evidence.gathering import Gathered
-from pytest_mlrbench.evidence.replay_declared import read_declaration
-from pytest_mlrbench.evidence.replay_numbers import look, points
+from pytest_mlrbench.evidence.replay_subject import subject_of
 from pytest_mlrbench.evidence.replay_verdict import undeclared, verdict, weigh_again
-from pytest_mlrbench.evidence.tracking import track
-from pytest_mlrbench.run.clean_tree import CleanTree
 from pytest_mlrbench.run.faults import internal_fault, plain
-from pytest_mlrbench.run.repetitions import FOLDER, Repetitions, Subject
+from pytest_mlrbench.run.repetitions import FOLDER, Repetitions
 from pytest_mlrbench.sandbox.rooms import Rooms
 from pytest_mlrbench.suites.select import Case
 from pytest_mlrbench.suites.stages import STAGES
@@ -50,10 +44,9 @@ class Replayer:
         :param took: seconds that the agent took.
         :returns: the evidence with what came of it.
         """
-        if before.level not in ("executed", "traced"):
-            return before
         try:
-            subject = await asyncio.to_thread(_subject, folder, before)
+            folders.remove(folder / FOLDER)
+            subject = await asyncio.to_thread(subject_of, folder, before)
             if subject is None:
                 return before
             if isinstance(subject, str):
@@ -74,23 +67,3 @@ class Replayer:
 
 def _not_run(why: str) -> Replay:
     return Replay(because=f"it was not run again: {why}")
-
-
-def _subject(folder: Path, before: Evidence) -> Subject | str | None:
-    """Return what is to be run again, or why it cannot be; null if there is no reason to."""
-    folders.remove(folder / FOLDER)
-    run = Gathered(folder / "submission", folder)
-    if before.level == "executed" and not addressed.check(run.files, run.claims).held:
-        return None
-    declared = read_declaration(run.files)
-    if isinstance(declared, str):
-        return declared
-    if run.view is None or not run.view.is_whole:
-        return "nothing recorded who wrote its files"
-    wanted = points(run, ()) or points(run, {*track(run).sources, *declared.outputs})
-    if not wanted:
-        return "no reported number leads to a file that a command wrote"
-    there = look(run.files, wanted)
-    recorded = {address: value for address, value in there.items() if value is not None}
-    tree = CleanTree.of(run, {*(point.file for point in wanted), *declared.outputs})
-    return Subject(declared, wanted, recorded, tree, read_declared(run.files))
