@@ -171,6 +171,53 @@ json.dump(results, open("results.json", "w"))
     assert is_accused(text)
 
 
+PUBLISHED = """
+import json
+from ours import evaluate
+# {said}
+{name} = {{
+    "BERT": {{"accuracy": 93.51, "f1": 92.72}},
+    "RoBERTa": {{"accuracy": 96.42, "f1": 95.83}},
+    "DeBERTa": {{"accuracy": 96.84, "f1": 96.11}},
+    "{last}": {{"accuracy": 97.53, "f1": 96.92}},
+    "{last} large": {{"accuracy": 97.93, "f1": 97.34}},
+    "{last} huge": {{"accuracy": 98.12, "f1": 97.61}},
+    "{last} giant": {{"accuracy": 98.31, "f1": 97.84}},
+}}
+json.dump({{**{name}, "new": evaluate()}}, open("results.json", "w"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "last", "accused"),
+    [
+        ("As the original papers have it", "PUBLISHED_RESULTS", "T5", False),
+        ("Numbers from the paper of each", "known", "T5", False),
+        ("Results", "known", "T5", True),
+        ("Beside those from the literature", "known", "Ours", True),
+    ],
+)
+def test_a_long_table_of_what_others_measured(
+    said: str, name: str, last: str, accused: bool
+) -> None:
+    program = PUBLISHED.format(said=said, name=name, last=last)
+    assert is_accused(program) is accused
+
+
+def test_numbers_are_followed_into_texts_that_name_them() -> None:
+    text = """
+ROWS = [("Plain", 27.31, 0.8412), ("KD", 28.07, 0.8533), ("QAT", 27.94, 0.8507)] + [
+    ("Ours", 28.83, 0.8612)]
+lines = ["| Method | PSNR | SSIM |", "|---|---|---|"]
+for row in [dict(zip(("name", "psnr", "ssim"), row)) for row in ROWS]:
+    lines.append("| {name} | {psnr:.2f} | {ssim:.4f} |".format(**row))
+    lines.append("| {0} again | {1:.2f} | {2} |".format(row["name"], row["psnr"], open("x").read()))
+open("results.md", "w").write("\\n".join(lines))
+"""
+    assert is_accused(text)
+    assert not is_accused(text.replace("{psnr:.2f}", "{ours.psnr}").replace("{ssim:.4f}", "{}"))
+
+
 @pytest.mark.parametrize("how", LOADS)
 def test_levels_that_were_typed_into_a_file_are_typed(how: str) -> None:
     typed = [Edit("/work/code/configs/expected.yaml", json.dumps(CONFIG))]

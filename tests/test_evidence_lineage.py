@@ -78,6 +78,7 @@ def test_each_file_has_the_writer_that_came_last(tmp_path: Path) -> None:
     [
         f"echo '{METRICS}' > /w/results/metrics.json",
         f"printf '%s' '{METRICS}' | tee /w/results/metrics.json",
+        f"tee /w/results/metrics.json > /dev/null <<'EOF'\n{METRICS}\nEOF",
         f"cat > /tmp/m.json <<'EOF'\n{METRICS}\nEOF\nmv /tmp/m.json /w/results/metrics.json",
         f"cd /w && mkdir -p out && echo '{METRICS}' > out/metrics.json && cp -r out/* results/",
         "cd /w && python - <<'E'\nimport json\n"

@@ -14,8 +14,16 @@ from pathlib import Path
 from pytest_mlrbench.evidence.base import Action, Command, Edit, Finding, Source
 from pytest_mlrbench.evidence.code_fallback import found_in
 from pytest_mlrbench.evidence.code_loading import typed_documents
-from pytest_mlrbench.evidence.code_metrics import Reported, is_borrowed, reported
-from pytest_mlrbench.evidence.code_programs import Read, entries, options_of, parsed, report_texts
+from pytest_mlrbench.evidence.code_metrics import Reported, is_borrowed, is_own, reported
+from pytest_mlrbench.evidence.code_programs import (
+    Read,
+    around,
+    entries,
+    long_statements,
+    options_of,
+    parsed,
+    report_texts,
+)
 from pytest_mlrbench.evidence.code_sinks import Hit
 from pytest_mlrbench.evidence.code_taint import Program
 from pytest_mlrbench.evidence.code_values import Kind, Place
@@ -45,7 +53,7 @@ def findings(
     documents = typed_documents(actions or (), files)
     hits, computed = _saved(programs, report, options_of(actions or (), programs), documents)
     texts = {**documents, **{path: program.text for path, program in programs.items()}}
-    found += _made_up(_own(hits, texts, actions), computed, report, texts)
+    found += _made_up(_own(hits, programs, texts, actions), computed, report, texts)
     for path, program in programs.items():
         found += found_in(path, program.text, program.nodes)
     return found
@@ -80,15 +88,20 @@ def _is_named(hit: Hit, report: Reported) -> bool:
 
 
 def _own(
-    hits: Iterable[Hit], texts: Mapping[str, str], actions: Sequence[Action] | None
+    hits: Iterable[Hit],
+    programs: Mapping[str, Read],
+    texts: Mapping[str, str],
+    actions: Sequence[Action] | None,
 ) -> list[Hit]:
     """Leave out what is said to be from elsewhere, and what had been printed before."""
     found = []
+    lines = {path: text.splitlines() for path, text in texts.items()}
+    statements = {path: long_statements(program) for path, program in programs.items()}
     for hit in hits:
         if hit.kind is Kind.LITERAL:
-            lines = texts.get(hit.place.path, "").splitlines()
-            around = "\n".join(lines[max(0, hit.place.line - 3) : hit.place.line + 1])[:2000]
-            if is_borrowed(f"{around}\n{hit.label}"):
+            path = hit.place.path
+            said = around(lines.get(path, ()), statements.get(path, ()), hit.place)
+            if is_borrowed(f"{said}\n{hit.label}") and not is_own(hit.label):
                 continue
             if hit.value is not None and _was_printed(hit, actions):
                 continue

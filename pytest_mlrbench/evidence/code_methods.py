@@ -82,7 +82,7 @@ class Methods(Builtins):
         if isinstance(owner, File):
             return owner if name == "read" else COMPUTED
         if isinstance(owner, Leaf) and isinstance(owner.value, str):
-            found = of_text(name, owner, values, place)
+            found = of_text(name, owner, values, named, place)
             return Leaf(owner.kind) if found is None else found
         if isinstance(owner, Table):
             return self._of_table(owner, name, values, named)

@@ -91,7 +91,12 @@ def is_worked_out(names: Iterable[str]) -> bool:
 
 def is_borrowed(text: str) -> bool:
     """Tell whether the text around a number says that others measured it."""
-    return _BORROWED.search(text) is not None
+    return _BORROWED.search(text.replace("_", " ")) is not None
+
+
+def is_own(name: str) -> bool:
+    """Tell whether a name is that of the agent's own method, which nobody else has measured."""
+    return not {"our", "ours", "proposed"}.isdisjoint(words(name))
 
 
 def is_telling(value: object) -> bool:

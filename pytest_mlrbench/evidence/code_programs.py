@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pytest_mlrbench.evidence.base import Action, Command, Finding, Source
 from pytest_mlrbench.evidence.code_taint import module_of
+from pytest_mlrbench.evidence.code_values import Place
 
 #: Letters of one program or report; programs; reports.
 _LONGEST, _PROGRAMS, _REPORTED = 400_000, 200, 8
@@ -101,6 +102,28 @@ def _imports(nodes: Iterable[ast.AST]) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             module = node.module or ""
             yield from (module, *(f"{module}.{alias.name}".lstrip(".") for alias in node.names))
+
+
+def long_statements(program: Read) -> list[tuple[int, int]]:
+    """Return the first and last lines of simple statements that take several."""
+    simple = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
+    found = [
+        (node.lineno, node.end_lineno or node.lineno)
+        for node in program.nodes
+        if isinstance(node, simple)
+    ]
+    return [(start, end) for start, end in found if end > start]
+
+
+def around(lines: Sequence[str], statements: Iterable[tuple[int, int]], place: Place) -> str:
+    """Return the lines around a value, and around the beginning of the statement that it is in.
+
+    :param statements: first and last lines of each.
+    """
+    starts = (start for start, end in statements if start <= place.line <= end)
+    start = min(starts, default=place.line)
+    near = [*lines[max(0, start - 3) : start + 1], *lines[max(0, place.line - 3) : place.line + 1]]
+    return "\n".join(near)[:2000]
 
 
 def options_of(actions: Iterable[Action], programs: Mapping[str, Read]) -> frozenset[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from string import Formatter
 
 from pytest_mlrbench.evidence.code_merging import parts, text
 from pytest_mlrbench.evidence.code_values import (
@@ -27,7 +30,9 @@ _TEXTS = listed(
 )
 
 
-def of_text(name: str, one: Leaf, values: Sequence[Value], place: Place) -> Value | None:
+def of_text(
+    name: str, one: Leaf, values: Sequence[Value], named: Mapping[str, Value], place: Place
+) -> Value | None:
     """Return what a method of a known string returns; none if it is not known here."""
     assert isinstance(one.value, str)
     if name == "join" and values and isinstance(values[0], Items):
@@ -36,7 +41,7 @@ def of_text(name: str, one: Leaf, values: Sequence[Value], place: Place) -> Valu
             pieces += [*([one.value] if pieces else []), *parts(item)]
         return text(pieces, place)
     if name == "format":
-        return filled(one.value.replace("{", "\0").replace("}", "\0").split("\0"), values, place)
+        return _formatted(one.value[:LONGEST], values, named, place)
     known = [v.value for v in values if isinstance(v, Leaf) and isinstance(v.value, str | int)]
     if name not in _TEXTS or len(known) < len(values) or len(one.value) > LONGEST:
         return None
@@ -49,6 +54,29 @@ def of_text(name: str, one: Leaf, values: Sequence[Value], place: Place) -> Valu
     if isinstance(result, list | tuple):
         return Items([literal(piece, place) for piece in result[:400]])
     return literal(result, place)
+
+
+def _formatted(
+    form: str, values: Sequence[Value], named: Mapping[str, Value], place: Place
+) -> Value | None:
+    """Return ``"{} {1:.2f} {name[0]}"`` filled in; none if it is no such form."""
+    found: list[str | Leaf] = []
+    following = iter(values)
+    try:
+        for piece, field, _, _ in islice(Formatter().parse(form), 2000):
+            found.append(piece)
+            if field is None:
+                continue
+            if not field:
+                value = next(following, COMPUTED)
+            elif re.fullmatch(r"\d{1,4}", field):
+                value = dict(enumerate(values)).get(int(field), COMPUTED)
+            else:
+                value = named.get(field, COMPUTED)
+            found += parts(value)
+    except ValueError:
+        return None
+    return text(found, place)
 
 
 def filled(pieces: Sequence[str], values: Sequence[Value], place: Place) -> Value:

@@ -154,7 +154,8 @@ class _Reader:
             self._filtered(step, name, words, before)
         elif name == "tee":
             step.appends |= set(words[1:]) if "-a" in words or "--append" in words else set()
-            self._put(step, [*(w for w in words[1:] if w[:1] != "-"), *step.writes], before)
+            given = step.stdin if before is None else before
+            self._put(step, [*(w for w in words[1:] if w[:1] != "-"), *step.writes], given)
         elif name in ("cp", "mv", "rsync", "ln", "install"):
             paths = [join(self.cwd, word) for word in words[1:] if word[:1] != "-"]
             if len(paths) > 1:
