@@ -18,13 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mlrbench.evidence.base import Counted, Evidence, Origin, Rerun
+from pytest_mlrbench.evidence.claims import claims_of
 from pytest_mlrbench.evidence.claims_file import entries_in
 from pytest_mlrbench.evidence.corrupting import resampled, shuffled
 from pytest_mlrbench.evidence.gathering import Gathered
 from pytest_mlrbench.evidence.ledger_view import LedgerView, Process, Read
 from pytest_mlrbench.evidence.replay_declared import Declaration, read_declaration
 from pytest_mlrbench.evidence.replay_inputs import find
-from pytest_mlrbench.evidence.replay_numbers import Point, points
+from pytest_mlrbench.evidence.replay_numbers import Point, cover, points
 from pytest_mlrbench.evidence.replay_tree import CleanTree
 from pytest_mlrbench.evidence.replay_trial import Trial
 from pytest_mlrbench.evidence.replay_verdict import verdict, weigh_again
@@ -351,11 +352,19 @@ def test_numbers_are_those_of_claims_or_of_files(tmp_path: Path) -> None:
     assert first.value == pytest.approx(0.877)
     assert (first.is_of_machine, second.is_of_machine) == (False, True)
     assert [first.is_met(it) for it in (0.8766, 0.8774, 0.8764, None)] == [True, True, False, False]
+    beside = points(run, {"results/m.json"})
+    assert [(it.address.rpartition("/")[2], it.is_claimed) for it in beside] == [
+        ("accuracy", True),
+        ("train_time", True),
+        ("n", False),
+    ]
     (root / CLAIMS).unlink()
     run = Gathered(root)
     vars(run)["origins"] = {"results/m.json": Origin("command")}
     assert points(run, ()) == []
-    found = {point.address: point.value for point in points(run, {"results/m.json"})}
+    there = points(run, {"results/m.json"})
+    assert all(it.is_claimed for it in there)
+    found = {point.address: point.value for point in there}
     assert found == {
         "results/m.json#/a/accuracy": 0.87654,
         "results/m.json#/a/train_time": 3.2,
@@ -492,6 +501,32 @@ def test_a_constant_among_the_numbers_hides_nothing() -> None:
         recorded=first,
     )
     assert told(one) == ("same,moved", [("some_ignore_input", "hint")])
+
+
+def test_seeds_and_settings_that_stay_accuse_nobody() -> None:
+    """An agent may say of its settings only where they come from, and write down its seed."""
+    address = "m.json#/seed"
+    kept = {address: 0.0, "m.json#/epochs": 5.0}
+    one = trial(
+        rerun("seed", kept),
+        rerun("another", kept | {address: 1.0}, seed=1),
+        rerun("labels", kept, **SHUFFLED),
+        rerun("input", kept, **RESAMPLED),
+        points=[Point(it, value, 0.0) for it, value in kept.items()],
+        recorded=kept,
+        is_covered=False,
+    )
+    assert one.stable == ["m.json#/epochs"]
+    assert told(one)[1] == [("seed_moves_nothing", "hint"), ("ignores_input", "hint")]
+
+
+def test_coverage_is_by_value(tmp_path: Path) -> None:
+    text = "| Method | Accuracy |\n|---|---|\n| a | 87.7 |\n| b | 0.512 |\n| c | 0.333 |\n"
+    claims = claims_of("results/results.md", text)
+    assert len(claims) == 3
+    assert cover(claims, [0.8766, 0.5121])
+    assert not cover(claims, [0.8766, 5.0])
+    assert not cover([], [0.1])
 
 
 def evidence(level: str) -> Evidence:

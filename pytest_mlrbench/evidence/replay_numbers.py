@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from pytest_mlrbench.evidence.addressed import fits
+from pytest_mlrbench.evidence.base import Claim
 from pytest_mlrbench.evidence.cells import CLAIMS, Cells
 from pytest_mlrbench.evidence.claims_file import entries_in, read_entry
 from pytest_mlrbench.evidence.data import SUFFIXES
@@ -40,6 +41,8 @@ class Point:
     :param slack: by how much what is reported may differ from what the file holds.
     :param meaning: which of the numbers that an address may mean.
     :param is_of_machine: whether it measures the machine, not what was done with it.
+    :param is_claimed: whether the report takes it from there, by the list of claims or, where that
+        names none, as far as it is known.
     """
 
     address: str
@@ -47,6 +50,7 @@ class Point:
     slack: float
     meaning: int = 0
     is_of_machine: bool = False
+    is_claimed: bool = True
 
     @property
     def file(self) -> str:
@@ -66,18 +70,33 @@ def is_same(one: float | None, other: float | None) -> bool:
 
 
 def points(run: Gathered, files: Iterable[str]) -> list[Point]:
-    """Return the numbers that are reported of files that commands wrote.
+    """Return the numbers of files that commands wrote, those first that are claimed.
 
-    :param files: where to take numbers from if the list of claims names none.
+    :param files: to which numbers of the report lead.
     """
     made = {name for name, origin in (run.origins or {}).items() if origin.kind == "command"}
     found = {point.address: point for point in _claimed(run, made)}
-    if not found:
-        names = [name for name in files if name in made and Path(name).suffix.lower() in SUFFIXES]
-        found = {point.address: point for point in _all_in(run, names)}
+    names = [name for name in files if name in made and Path(name).suffix.lower() in SUFFIXES]
+    is_claimed = not found
+    for point in _all_in(run, names):
+        found.setdefault(point.address, replace(point, is_claimed=is_claimed))
     kept = list(found.values())[:_MOST]
     there = look(run.files, kept)
     return [point for point in kept if point.is_met(there[point.address])]
+
+
+def cover(claims: Sequence[Claim], recorded: Iterable[float]) -> bool:
+    """Whether at least half of what a report prints is among the *recorded* numbers."""
+    values = list(recorded)
+    found = sum(
+        any(
+            abs(scale * value - claim.value) <= claim.slack
+            for value in values
+            for scale in (1, 100)
+        )
+        for claim in claims[:_ENTRIES]
+    )
+    return bool(claims) and 2 * found >= len(claims[:_ENTRIES])
 
 
 def look(files: Mapping[str, Path], wanted: Sequence[Point]) -> dict[str, float | None]:

@@ -12,9 +12,9 @@ from pytest_mlrbench.evidence import addressed
 from pytest_mlrbench.evidence.base import Evidence, Rerun
 from pytest_mlrbench.evidence.data import read
 from pytest_mlrbench.evidence.declared import Declared, read_declared
-from pytest_mlrbench.evidence.gathering import Gathered
+from pytest_mlrbench.evidence.gathering import RESULTS, Gathered
 from pytest_mlrbench.evidence.replay_declared import Declaration, read_declaration
-from pytest_mlrbench.evidence.replay_numbers import Point, look, points
+from pytest_mlrbench.evidence.replay_numbers import Point, cover, look, points
 from pytest_mlrbench.evidence.replay_tree import CleanTree
 from pytest_mlrbench.evidence.replay_trial import Trial
 from pytest_mlrbench.evidence.replay_verdict import verdict, weigh_again
@@ -28,12 +28,14 @@ class Subject:
     """What is run again, and what is looked at afterwards.
 
     :param recorded: address → the number that stands there in the submission.
+    :param is_covered: whether these are most of the numbers that are reported.
     :param said: what the report says of its data.
     """
 
     declared: Declaration
     points: Sequence[Point]
     recorded: dict[str, float]
+    is_covered: bool
     tree: CleanTree
     said: Declared
 
@@ -48,6 +50,7 @@ class Subject:
             recorded=self.recorded,
             runs=tuple(runs),
             left=left,
+            is_covered=self.is_covered,
             is_made_up=self.said.is_made_up,
             has_examples=self.said.has_examples,
         )
@@ -68,13 +71,15 @@ def subject_of(folder: Path, before: Evidence) -> Subject | str | None:
         return declared
     if run.view is None or not run.view.is_whole:
         return "nothing recorded who wrote its files"
-    wanted = points(run, ()) or points(run, {*track(run).sources, *declared.outputs})
+    wanted = points(run, {*track(run).sources, *declared.outputs})
     if not wanted:
         return "no reported number leads to a file that a command wrote"
     there = look(run.files, wanted)
     recorded = {address: value for address, value in there.items() if value is not None}
     tree = CleanTree.of(run, {*(point.file for point in wanted), *declared.outputs})
-    return Subject(declared, wanted, recorded, tree, read_declared(run.files))
+    claims = run.reports[RESULTS].claims if RESULTS in run.reports else ()
+    is_covered = cover(claims, recorded.values())
+    return Subject(declared, wanted, recorded, is_covered, tree, read_declared(run.files))
 
 
 def with_recorded(folder: Path, before: Evidence) -> Evidence:

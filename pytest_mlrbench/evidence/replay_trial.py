@@ -30,6 +30,7 @@ class Trial:
     :param points: the numbers that were compared.
     :param recorded: address → what stood there in the submission.
     :param left: what the command read and nobody could make wrong.
+    :param is_covered: they are most of the numbers that are reported.
     :param is_made_up: the report says that its data are made up, or that it is a simulation.
     :param has_examples: it reports measures that there are only of examples.
     """
@@ -39,6 +40,7 @@ class Trial:
     recorded: dict[str, float]
     runs: Sequence[Rerun]
     left: Sequence[str] = ()
+    is_covered: bool = True
     is_made_up: bool = False
     has_examples: bool = False
 
@@ -50,7 +52,7 @@ class Trial:
     def same(self) -> bool | None:
         """Whether the numbers came out again, but for those that measure the machine."""
         first = self.run("seed")
-        wanted = [point for point in self.points if not point.is_of_machine]
+        wanted = [it for it in self.points if it.is_claimed and not it.is_of_machine]
         if first is None or not wanted:
             return None
         met = sum(point.is_met(first.numbers.get(point.address)) for point in wanted)
@@ -126,7 +128,16 @@ class Trial:
         """
         first = self.run("seed")
         there = first.numbers if first is not None and is_well(first) else {}
-        return [it for it in self.recorded if is_same(self.recorded[it], there.get(it))]
+        return [
+            it
+            for it, value in self.recorded.items()
+            if is_same(value, there.get(it)) and not self._is_seed(it)
+        ]
+
+    def _is_seed(self, address: str) -> bool:
+        """Whether a number is the seed itself, written down."""
+        runs = [it for it in (self.run("seed"), self.run("another")) if it and it.seed is not None]
+        return len(runs) > 1 and all(it.numbers.get(address) == it.seed for it in runs)
 
     @cached_property
     def _moved(self) -> list[str]:
@@ -144,7 +155,8 @@ class Trial:
         return [
             point
             for point in self.points
-            if not point.is_of_machine
+            if point.is_claimed
+            and not point.is_of_machine
             and (value := other.numbers.get(point.address)) is not None
             and abs(value - point.value) > spread * abs(point.value) + point.slack
         ]

@@ -119,6 +119,8 @@ def _ignoring(trial: Trial) -> Finding:
         why = " Its report says that data were made up or simulated."
     elif trial.left:
         why = f" It also reads {trial.left[0]}, which was left as it is."
+    elif not trial.is_covered:
+        why = " They are not most of the numbers that are reported."
     elif not (trial.has_chance or trial.has_examples):
         why = " They may be numbers that do not depend on it."
     return Finding(

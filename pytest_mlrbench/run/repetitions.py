@@ -26,7 +26,8 @@ from pytest_mlrbench.suites.select import Case
 
 #: Below the case's folder: a folder for each repetition.
 FOLDER = "replays"
-_TAIL = 200
+#: Letters of last words, and names, that are kept.
+_TAIL, _MOST = 200, 100
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Repetitions:
         is_shuffled = bool(inputs.places) and await self._wrong("labels", inputs)
         if inputs.places and not (is_shuffled and self._is_settled()):
             await self._wrong("input", inputs)
-        return self._trial(inputs.left)
+        return self._trial([_text(name) for name in inputs.left[:_MOST]])
 
     def _is_settled(self) -> bool:
         """Whether shuffled labels have changed the numbers, or ended the program."""
