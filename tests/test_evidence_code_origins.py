@@ -204,6 +204,22 @@ def test_a_long_table_of_what_others_measured(
     assert is_accused(program) is accused
 
 
+def test_typed_numbers_that_the_report_does_not_give_were_for_a_trial(tmp_path: Path) -> None:
+    trial = """
+import json
+METHODS = ["nb", "tree", "forest"]
+trial = {m: {"accuracy": 0.612 + 0.05 * i, "f1": 0.587 + 0.05 * i, "auc": 0.713 + 0.04 * i}
+         for i, m in enumerate(METHODS)}
+json.dump(trial, open("results.json", "w"))
+"""
+    table = "| method | accuracy | f1 | auc |\n|---|---|---|---|\n| nb | {} | {} | {} |\n"
+    for cells, accused in ((("0.938", "0.951", "0.987"), False), (("61.2", "0.59", "0.713"), True)):
+        lay(tmp_path, {"results/results.md": table.format(*cells)})
+        files = {"results/results.md": tmp_path / "results/results.md"}
+        findings = code.findings([Source("trial.py", trial, True)], files)
+        assert any(one.means == "fabricated" for one in findings) is accused
+
+
 def test_numbers_are_followed_into_texts_that_name_them() -> None:
     text = """
 ROWS = [("Plain", 27.31, 0.8412), ("KD", 28.07, 0.8533), ("QAT", 27.94, 0.8507)] + [

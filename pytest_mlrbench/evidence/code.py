@@ -8,6 +8,7 @@ needed, and where other numbers are computed beside them, more.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -37,6 +38,8 @@ ALONE = 5
 _STEPS, _ALL_STEPS, _PROGRAMS = 40_000, 100_000, 12
 #: Typed rows of one table of results that are not said to be from elsewhere, and their cells.
 ROWS, CELLS = 3, 6
+#: Typed numbers, and those of a report, that are compared; share of the former that is reported.
+_FEW, _TOLD, _LOOKED_FOR = 3, 0.2, 50
 
 
 def findings(
@@ -53,7 +56,8 @@ def findings(
     documents = typed_documents(actions or (), files)
     hits, computed = _saved(programs, report, options_of(actions or (), programs), documents)
     texts = {**documents, **{path: program.text for path, program in programs.items()}}
-    found += _made_up(_own(hits, programs, texts, actions), computed, report, texts)
+    hits = _told(_own(hits, programs, texts, actions), report)
+    found += _made_up(hits, computed, report, texts)
     for path, program in programs.items():
         found += found_in(path, program.text, program.nodes)
     return found
@@ -107,6 +111,24 @@ def _own(
                 continue
         found.append(hit)
     return found
+
+
+def _told(hits: Sequence[Hit], report: Reported) -> list[Hit]:
+    """Leave out the typed numbers of programs whose typed numbers the report does not give.
+
+    They were for a trial, and others have taken their place.
+    """
+    typed: dict[str, list[float]] = defaultdict(list)
+    for hit in hits:
+        if hit.kind is Kind.LITERAL and isinstance(hit.value, int | float):
+            typed[hit.place.path].append(hit.value)
+    untold = {
+        path
+        for path, values in typed.items()
+        if min(len(values), len(report.numbers)) >= _FEW
+        and sum(map(report.prints, values[:_LOOKED_FOR])) < _TOLD * len(values[:_LOOKED_FOR])
+    }
+    return [hit for hit in hits if hit.place.path not in untold or hit.value is None]
 
 
 def _was_printed(hit: Hit, actions: Sequence[Action] | None) -> bool:

@@ -42,6 +42,8 @@ _CHOSEN = listed(
 )
 #: What everybody works out from the sizes of a model.
 _WORKED_OUT = frozenset({"flops", "gflops", "macs", "memory", "kv", "size", "params", "complexity"})
+#: Numbers of a report, from which on a single one is not looked for.
+_MANY = 3000
 _SUMMARIES = frozenset({"mean", "avg", "average", "std", "stderr", "sem", "median", "ci"})
 _BORROWED = re.compile(
     r"\b(published|reported (?:by|in)|literature|et al|from (?:the|their) paper|leaderboard|"
@@ -141,6 +143,19 @@ class Reported:
             return False
         forms = {f"{v:.{d}f}" for v in (value, value * 100) for d in (1, 2, 3, 4)}
         return any(len(form.strip("0.-").replace(".", "")) >= 3 for form in forms & self.numbers)
+
+    def prints(self, value: float) -> bool:
+        """Tell whether *value* is printed, rounded or in percent, however few digits that takes.
+
+        Among very many numbers it may be.
+        """
+        if len(self.numbers) > _MANY:
+            return True
+        for number in self.numbers:
+            slack = 0.5000001 * 10.0 ** -len(number.partition("e")[0].partition(".")[2])
+            if any(abs(float(number) - scale * value) <= slack for scale in (1, 100)):
+                return True
+        return False
 
 
 def reported(documents: Mapping[str, str]) -> Reported:
