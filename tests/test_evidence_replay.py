@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import random
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import fields
@@ -27,7 +28,7 @@ from pytest_mlrbench.evidence.replay_declared import Declaration, read_declarati
 from pytest_mlrbench.evidence.replay_inputs import find
 from pytest_mlrbench.evidence.replay_numbers import Point, cover, points
 from pytest_mlrbench.evidence.replay_tree import CleanTree
-from pytest_mlrbench.evidence.replay_trial import Trial
+from pytest_mlrbench.evidence.replay_trial import Trial, chance_of
 from pytest_mlrbench.evidence.replay_verdict import verdict, weigh_again
 
 if TYPE_CHECKING:
@@ -518,6 +519,18 @@ def test_seeds_and_settings_that_stay_accuse_nobody() -> None:
     )
     assert one.stable == ["m.json#/epochs"]
     assert told(one)[1] == [("seed_moves_nothing", "hint"), ("ignores_input", "hint")]
+
+
+def test_what_chance_does_is_told_from_what_the_input_does() -> None:
+    chance = random.Random(4)
+    likely = 0
+    for _ in range(400):
+        pairs = [(abs(chance.gauss(0, 1)), abs(chance.gauss(0, 1))) for _ in range(8)]
+        likely += chance_of([a / b for a, b in pairs]) > 0.05
+    assert likely > 360
+    assert chance_of([30.0]) < 0.05  # one number is enough that falls to the level of guessing
+    assert chance_of([3.0]) > 0.05
+    assert chance_of([]) == 1
 
 
 def test_coverage_is_by_value(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import atan, comb, pi
 
 from pytest_mlrbench.evidence.base import Rerun
 from pytest_mlrbench.evidence.replay_declared import Declaration
@@ -18,8 +19,9 @@ from pytest_mlrbench.evidence.weighing import TRACED
 
 #: Share of the numbers with chance in them that have to change with the input.
 _MOST = 0.5
-#: How many times as far as by another seed numbers have to change with the input.
-_CHANCE = 2.0
+#: Numbers change with the input if they are so many times as far away as by another seed, so many
+#: of them that chance has a lower probability.
+_FAR, _LINE = (2.0, 5.0, 20.0, 100.0), 0.05
 
 
 @dataclass(frozen=True)
@@ -172,16 +174,40 @@ class Trial:
 
         So it is where the content of the inputs is but a seed for what is made up.
         """
-        other = self.run("another")
-        if other is None or not self._moved:
-            return False
-        furthest = max((self._distance(run) for run in self.tried if is_well(run)), default=0.0)
-        return 0 < furthest <= _CHANCE * self._distance(other)
+        tried = [run for run in self.tried if is_well(run) and not self._is_unchanged(run)]
+        chances = [chance_of(self._times(run)) for run in tried]
+        return bool(self._moved and chances) and min(chances) > _LINE
 
-    def _distance(self, run: Rerun) -> float:
-        """How far the numbers with chance in them are from those that are reported."""
-        pairs = ((self.recorded[it], run.numbers.get(it)) for it in self._moved)
-        return sum(abs(b - a) / (abs(a) or 1.0) for a, b in pairs if b is not None)
+    def _times(self, run: Rerun) -> list[float]:
+        """How many times as far as by another seed the claimed numbers are from the reported ones.
+
+        Numbers that move by the same as others, as accuracy and error do, are one.
+        """
+        other = self.run("another")
+        claimed = {point.address for point in self.points if point.is_claimed}
+        found = {
+            (round(abs(then - self.recorded[it]), 9), round(abs(now - self.recorded[it]), 9))
+            for it in [it for it in self._moved if it in claimed] or self._moved
+            if other
+            and (then := other.numbers.get(it)) is not None
+            and (now := run.numbers.get(it)) is not None
+        }
+        return [by_input / by_seed for by_seed, by_input in found if by_seed]
+
+
+def chance_of(times: Sequence[float]) -> float:
+    """How probable it is that numbers are so many times as far away by chance alone.
+
+    Of two normal deviations of one size, one is t times the other with 2/pi atan(1/t).
+    """
+    probabilities = [1.0]
+    for far in _FAR:
+        count, single = sum(it > far for it in times), 2 / pi * atan(1 / far)
+        more = range(count, len(times) + 1)
+        probabilities.append(
+            sum(comb(len(times), k) * single**k * (1 - single) ** (len(times) - k) for k in more)
+        )
+    return min(probabilities)
 
 
 def _is_withheld(run: Rerun) -> bool:
