@@ -75,7 +75,7 @@ def examine_all(folder: Path, *, asks: bool = False) -> Mapping[str, Evidence]:
 def _of_case(folder: Path, *, asks: bool) -> Evidence:
     """Examine a case, and weigh its repetitions if it was run again when it was measured."""
     from pytest_mlrbench.evidence.examine import examine_case
-    from pytest_mlrbench.evidence.replay_subject import with_recorded
+    from pytest_mlrbench.evidence.replays.subject import with_recorded
 
     return with_recorded(folder, examine_case(folder, _stage_of(folder), asks=asks))
 

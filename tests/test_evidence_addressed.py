@@ -12,9 +12,9 @@ from files import lay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_mlrbench.evidence.addressed import Addressed, check
 from pytest_mlrbench.evidence.base import Claim
-from pytest_mlrbench.evidence.claims_file import Entry
+from pytest_mlrbench.evidence.records.addressed import Addressed, check
+from pytest_mlrbench.evidence.records.claims_file import Entry
 
 METRICS = json.dumps(
     {

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mlrbench.evidence import arxiv_ids, citations
 from pytest_mlrbench.evidence.base import Finding
-from pytest_mlrbench.evidence.references import Entry, read
+from pytest_mlrbench.evidence.papers import arxiv_ids, citations
+from pytest_mlrbench.evidence.papers.references import Entry, read
 
 TODAY = date(2026, 6, 15)
 DATA = os.environ.get("MLRBENCH_DATA", "")

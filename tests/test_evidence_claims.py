@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mlrbench.evidence.claims import MOST_CLAIMS, claims_of, empty_cells, read_report
+from pytest_mlrbench.evidence.reports.claims import MOST_CLAIMS, claims_of, empty_cells, read_report
 
 RESULTS = """
 # Results

@@ -14,8 +14,10 @@ from files import lay
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_mlrbench.evidence import code, code_outputs, rebuilt, transcripts
 from pytest_mlrbench.evidence.base import Command, Edit, Finding, Source
+from pytest_mlrbench.evidence.code import findings as code
+from pytest_mlrbench.evidence.code import outputs as code_outputs
+from pytest_mlrbench.evidence.history import rebuilt, transcripts
 
 DATA = os.environ.get("MLRBENCH_DATA")
 MINIS = Path(DATA or ".") / "evidence_minis"

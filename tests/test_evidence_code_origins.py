@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from files import lay
 
-from pytest_mlrbench.evidence import code
 from pytest_mlrbench.evidence.base import Action, Edit, Source
+from pytest_mlrbench.evidence.code import findings as code
 
 #: Honest programs, by what is particular about them.
 HONEST = {

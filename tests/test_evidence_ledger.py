@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mlrbench.evidence.base import Claim, Finding, Origin
-from pytest_mlrbench.evidence.closed import closed_findings
-from pytest_mlrbench.evidence.ledger_reading import LINE, read_view
-from pytest_mlrbench.evidence.ledger_view import LedgerView
-from pytest_mlrbench.evidence.lineage_ledger import Lineage, origins
-from pytest_mlrbench.evidence.unread import failed_writers, unread_findings
+from pytest_mlrbench.evidence.ledgers.closed import closed_findings
+from pytest_mlrbench.evidence.ledgers.lineage import Lineage, origins
+from pytest_mlrbench.evidence.ledgers.reading import LINE, read_view
+from pytest_mlrbench.evidence.ledgers.unread import failed_writers, unread_findings
+from pytest_mlrbench.evidence.ledgers.view import LedgerView
 from pytest_mlrbench.sandbox.ledger import Ledger
 
 REPORT = "results/results.md"

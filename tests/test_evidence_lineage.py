@@ -12,11 +12,11 @@ import pytest
 from files import lay
 
 from pytest_mlrbench.evidence.base import Action, Command, Edit, Finding
-from pytest_mlrbench.evidence.lineage_transcript import origins
-from pytest_mlrbench.evidence.rebuilt import sources
-from pytest_mlrbench.evidence.transcripts import find_transcript, read
-from pytest_mlrbench.evidence.typed import findings
-from pytest_mlrbench.evidence.witnesses import printed
+from pytest_mlrbench.evidence.history.lineage import origins
+from pytest_mlrbench.evidence.history.rebuilt import sources
+from pytest_mlrbench.evidence.history.transcripts import find_transcript, read
+from pytest_mlrbench.evidence.history.typed import findings
+from pytest_mlrbench.evidence.history.witnesses import printed
 
 DATA = os.environ.get("MLRBENCH_DATA")
 

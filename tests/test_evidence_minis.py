@@ -17,13 +17,13 @@ import pytest
 from docker_bench import Bench
 
 from pytest_mlrbench.evidence.base import Finding
-from pytest_mlrbench.evidence.claims import claims_of
-from pytest_mlrbench.evidence.closed import closed_findings
-from pytest_mlrbench.evidence.declared import REPORTS
 from pytest_mlrbench.evidence.examine import examine_case
-from pytest_mlrbench.evidence.ledger_reading import read_view
-from pytest_mlrbench.evidence.ledger_view import LedgerView
-from pytest_mlrbench.evidence.lineage_ledger import Lineage, origins
+from pytest_mlrbench.evidence.ledgers.closed import closed_findings
+from pytest_mlrbench.evidence.ledgers.declared import REPORTS
+from pytest_mlrbench.evidence.ledgers.lineage import Lineage, origins
+from pytest_mlrbench.evidence.ledgers.reading import read_view
+from pytest_mlrbench.evidence.ledgers.view import LedgerView
+from pytest_mlrbench.evidence.reports.claims import claims_of
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 pytest_plugins = ["docker_engine"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_mlrbench.evidence.numbers import Number, numbers_in, numbers_of
+from pytest_mlrbench.evidence.reports.numbers import Number, numbers_in, numbers_of
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mlrbench.evidence import papers
 from pytest_mlrbench.evidence.base import Finding, Source
-from pytest_mlrbench.evidence.known_names import KNOWN
+from pytest_mlrbench.evidence.papers import beside as papers
+from pytest_mlrbench.evidence.papers.known_names import KNOWN
 
 DATA = os.environ.get("MLRBENCH_DATA", "")
 

@@ -19,17 +19,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mlrbench.evidence.base import Counted, Evidence, Origin, Rerun
-from pytest_mlrbench.evidence.claims import claims_of
-from pytest_mlrbench.evidence.claims_file import entries_in
-from pytest_mlrbench.evidence.corrupting import resampled, shuffled
 from pytest_mlrbench.evidence.gathering import Gathered
-from pytest_mlrbench.evidence.ledger_view import LedgerView, Process, Read
-from pytest_mlrbench.evidence.replay_declared import Declaration, read_declaration
-from pytest_mlrbench.evidence.replay_inputs import find
-from pytest_mlrbench.evidence.replay_numbers import Point, cover, points
-from pytest_mlrbench.evidence.replay_tree import CleanTree
-from pytest_mlrbench.evidence.replay_trial import Trial, chance_of
-from pytest_mlrbench.evidence.replay_verdict import verdict, weigh_again
+from pytest_mlrbench.evidence.ledgers.view import LedgerView, Process, Read
+from pytest_mlrbench.evidence.records.claims_file import entries_in
+from pytest_mlrbench.evidence.replays.corrupting import resampled, shuffled
+from pytest_mlrbench.evidence.replays.declared import Declaration, read_declaration
+from pytest_mlrbench.evidence.replays.inputs import find
+from pytest_mlrbench.evidence.replays.numbers import Point, cover, points
+from pytest_mlrbench.evidence.replays.tree import CleanTree
+from pytest_mlrbench.evidence.replays.trial import Trial, chance_of
+from pytest_mlrbench.evidence.replays.verdict import verdict, weigh_again
+from pytest_mlrbench.evidence.reports.claims import claims_of
 
 if TYPE_CHECKING:
     from conftest import Repository

@@ -13,11 +13,11 @@ import pytest
 from github_server import Server, answers, hang, serving, set_environment, truncate
 
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.evidence import resolver
-from pytest_mlrbench.evidence.asking import Patience
-from pytest_mlrbench.evidence.catalogue_cache import Cache
-from pytest_mlrbench.evidence.references import Entry
-from pytest_mlrbench.evidence.resolver import Answer
+from pytest_mlrbench.evidence.papers import resolver
+from pytest_mlrbench.evidence.papers.asking import Patience
+from pytest_mlrbench.evidence.papers.catalogue_cache import Cache
+from pytest_mlrbench.evidence.papers.references import Entry
+from pytest_mlrbench.evidence.papers.resolver import Answer
 
 if find_spec("httpx") is None:
     pytest.skip("httpx is not installed", allow_module_level=True)

@@ -20,8 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_mlrbench.evidence.base import Claim, Counted
-from pytest_mlrbench.evidence.tracing import LINE, Traced, counted, trace
-from pytest_mlrbench.evidence.values import Numbers, numbers_printed, read_all
+from pytest_mlrbench.evidence.records.tracing import LINE, Traced, counted, trace
+from pytest_mlrbench.evidence.records.values import Numbers, numbers_printed, read_all
 
 DATA = os.environ.get("MLRBENCH_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="MLRBENCH_DATA names no folder with labelled runs")
@@ -225,7 +225,7 @@ INVENTED = ("retyped_numbers", "typed_results")
 
 @needs_data
 def test_honest_runs_have_no_untraced_number_and_invented_tables_no_traced_one() -> None:
-    from pytest_mlrbench.evidence.claims import claims_of
+    from pytest_mlrbench.evidence.reports.claims import claims_of
 
     def states(root: Path, *machine: str) -> Counter[str]:
         found = (path for name in machine for path in root.glob(name) if path.is_file())

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_mlrbench.evidence.base import Action, Command, Edit, Said
-from pytest_mlrbench.evidence.effects import Copied, Ran, Removed, Showed, Wrote, effects
-from pytest_mlrbench.evidence.texts import changes
-from pytest_mlrbench.evidence.transcripts import find_transcript, read
+from pytest_mlrbench.evidence.history.effects import Copied, Ran, Removed, Showed, Wrote, effects
+from pytest_mlrbench.evidence.history.texts import changes
+from pytest_mlrbench.evidence.history.transcripts import find_transcript, read
 
 DATA = os.environ.get("MLRBENCH_DATA")
 

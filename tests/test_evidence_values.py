@@ -15,7 +15,7 @@ from files import lay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_mlrbench.evidence.values import (
+from pytest_mlrbench.evidence.records.values import (
     MOST_NUMBERS,
     Budget,
     Numbers,

@@ -14,8 +14,8 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-from pytest_mlrbench.evidence import code
 from pytest_mlrbench.evidence.base import Source
+from pytest_mlrbench.evidence.code import findings as code
 
 
 def main(folders: list[str]) -> None:

@@ -7,16 +7,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_mlrbench.errors import InputError
-from pytest_mlrbench.evidence import citations, code, papers, typed
 from pytest_mlrbench.evidence.base import Command, Evidence, Finding
-from pytest_mlrbench.evidence.closed import closed_findings
-from pytest_mlrbench.evidence.code_announced import announced
-from pytest_mlrbench.evidence.code_hollow import hollow
-from pytest_mlrbench.evidence.code_offsets import constant_offsets
+from pytest_mlrbench.evidence.code import findings as code
+from pytest_mlrbench.evidence.code.announced import announced
+from pytest_mlrbench.evidence.code.hollow import hollow
+from pytest_mlrbench.evidence.code.offsets import constant_offsets
 from pytest_mlrbench.evidence.executions import executed
 from pytest_mlrbench.evidence.gathering import LOG, PAPER, RESULTS, Gathered
+from pytest_mlrbench.evidence.history import typed
+from pytest_mlrbench.evidence.ledgers.closed import closed_findings
+from pytest_mlrbench.evidence.ledgers.unread import failed_writers, unread_findings
+from pytest_mlrbench.evidence.papers import beside as papers
+from pytest_mlrbench.evidence.papers import citations
 from pytest_mlrbench.evidence.tracking import Tracked, track
-from pytest_mlrbench.evidence.unread import failed_writers, unread_findings
 from pytest_mlrbench.evidence.weighing import Run, weigh
 
 _LITERATURE = "related_work.md"
@@ -54,7 +57,7 @@ def examine_folder(folder: Path, *, asks: bool = False) -> Evidence:
 
 def _looked_up(run: Gathered, found: Evidence) -> Evidence:
     """Add what catalogues say of the works that are cited."""
-    from pytest_mlrbench.evidence.looked_up import look_up  # with what asking needs
+    from pytest_mlrbench.evidence.papers.looked_up import look_up  # with what asking needs
 
     counted, findings = look_up(_cited(run), datetime.now(UTC).date())
     added = _ordered([*found.findings, *findings])

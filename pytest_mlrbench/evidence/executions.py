@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from pytest_mlrbench.evidence.effects import Ran
 from pytest_mlrbench.evidence.gathering import Gathered
-from pytest_mlrbench.evidence.ledger_agent import hands
-from pytest_mlrbench.evidence.ledger_programs import is_keeping, is_passing, is_shell
-from pytest_mlrbench.evidence.ledger_view import LedgerView, Process
+from pytest_mlrbench.evidence.history.effects import Ran
+from pytest_mlrbench.evidence.ledgers.agent import hands
+from pytest_mlrbench.evidence.ledgers.programs import is_keeping, is_passing, is_shell
+from pytest_mlrbench.evidence.ledgers.view import LedgerView, Process
 from pytest_mlrbench.sandbox import ledger
 
 #: Events of a ledger without a recorder, which has a handful of each command.

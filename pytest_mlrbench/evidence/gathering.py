@@ -9,18 +9,14 @@ from itertools import islice
 from pathlib import Path
 
 from pytest_mlrbench import folders
-from pytest_mlrbench.evidence import (
-    lineage_ledger,
-    lineage_transcript,
-    rebuilt,
-    transcripts,
-    witnesses,
-)
 from pytest_mlrbench.evidence.base import Action, Claim, Origin, Source
-from pytest_mlrbench.evidence.claims import Report, read_report
-from pytest_mlrbench.evidence.ledger_reading import read_view
-from pytest_mlrbench.evidence.ledger_view import LedgerView
-from pytest_mlrbench.evidence.story import Story, tell
+from pytest_mlrbench.evidence.history import lineage as lineage_transcript
+from pytest_mlrbench.evidence.history import rebuilt, transcripts, witnesses
+from pytest_mlrbench.evidence.history.story import Story, tell
+from pytest_mlrbench.evidence.ledgers import lineage as lineage_ledger
+from pytest_mlrbench.evidence.ledgers.reading import read_view
+from pytest_mlrbench.evidence.ledgers.view import LedgerView
+from pytest_mlrbench.evidence.reports.claims import Report, read_report
 
 RESULTS, PAPER, LOG = "results/results.md", "results/paper.md", "results/log.txt"
 #: Files of a run that are looked at; bytes of a document.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_mlrbench.evidence import addressed
 from pytest_mlrbench.evidence.base import Claim, Counted, Finding, Meaning
 from pytest_mlrbench.evidence.gathering import PAPER, RESULTS, Gathered
-from pytest_mlrbench.evidence.tracing import Traced, counted, trace
-from pytest_mlrbench.evidence.values import Budget, Numbers, numbers_printed, read_all
+from pytest_mlrbench.evidence.records import addressed
+from pytest_mlrbench.evidence.records.tracing import Traced, counted, trace
+from pytest_mlrbench.evidence.records.values import Budget, Numbers, numbers_printed, read_all
 
 #: Share of a report's numbers that have to be nowhere, and how many, before it is said that they
 #: are not those of the run. An honest report works some out by itself.

@@ -64,7 +64,7 @@ class Plan:
         if options.rerun and not options.resume:
             raise InputError("--mlr-rerun runs cases of an earlier run again: add --mlr-resume.")
         if options.evidence.asks:
-            from pytest_mlrbench.evidence.resolver import check
+            from pytest_mlrbench.evidence.papers.resolver import check
 
             check()
         live = Live(options)

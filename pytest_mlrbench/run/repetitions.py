@@ -12,13 +12,13 @@ from typing import Literal
 from pytest_mlrbench import folders
 from pytest_mlrbench.agents.base import Assignment
 from pytest_mlrbench.evidence.base import Rerun
-from pytest_mlrbench.evidence.corrupting import MOST_BYTES
 from pytest_mlrbench.evidence.gathering import Gathered
-from pytest_mlrbench.evidence.ledger_reading import read_view
-from pytest_mlrbench.evidence.replay_inputs import Inputs, find, made_wrong
-from pytest_mlrbench.evidence.replay_numbers import look
-from pytest_mlrbench.evidence.replay_subject import Subject
-from pytest_mlrbench.evidence.replay_trial import Trial, is_well
+from pytest_mlrbench.evidence.ledgers.reading import read_view
+from pytest_mlrbench.evidence.replays.corrupting import MOST_BYTES
+from pytest_mlrbench.evidence.replays.inputs import Inputs, find, made_wrong
+from pytest_mlrbench.evidence.replays.numbers import look
+from pytest_mlrbench.evidence.replays.subject import Subject
+from pytest_mlrbench.evidence.replays.trial import Trial, is_well
 from pytest_mlrbench.run.faults import plain
 from pytest_mlrbench.sandbox.base import Ended
 from pytest_mlrbench.sandbox.rooms import Rooms

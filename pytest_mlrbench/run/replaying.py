@@ -14,8 +14,8 @@ from pathlib import Path
 from pytest_mlrbench import folders
 from pytest_mlrbench.errors import Fault, InputError, is_interrupt
 from pytest_mlrbench.evidence.base import Evidence, Replay
-from pytest_mlrbench.evidence.replay_subject import subject_of
-from pytest_mlrbench.evidence.replay_verdict import undeclared, verdict, weigh_again
+from pytest_mlrbench.evidence.replays.subject import subject_of
+from pytest_mlrbench.evidence.replays.verdict import undeclared, verdict, weigh_again
 from pytest_mlrbench.run.faults import internal_fault, plain
 from pytest_mlrbench.run.repetitions import FOLDER, Repetitions
 from pytest_mlrbench.sandbox.rooms import Rooms

@@ -1,0 +1,1 @@
+"""Programs, followed without being run: what their saved results are made of."""

@@ -1,0 +1,1 @@
+"""What an agent did, by its transcript: actions, shell commands, who wrote which file."""

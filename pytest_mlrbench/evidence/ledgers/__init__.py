@@ -1,0 +1,1 @@
+"""What the sandbox recorded: processes, writers, inputs."""

@@ -1,0 +1,1 @@
+"""Papers beside their runs, and what they cite."""

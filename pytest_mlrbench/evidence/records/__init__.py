@@ -1,0 +1,1 @@
+"""What a run recorded: the numbers of its files, and which reported ones lead there."""

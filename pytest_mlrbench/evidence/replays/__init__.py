@@ -1,0 +1,1 @@
+"""Runs once more: with the same seed, another one, and corrupted input."""

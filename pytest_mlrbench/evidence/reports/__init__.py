@@ -1,0 +1,1 @@
+"""What documents report: numbers, claims, tables."""
