@@ -52,6 +52,9 @@ class Counted(Record):
     #: They occur there too, but so would a number picked at random.
     chance: int
     untraced: int
+    #: How many of the traced ones would have been found as well, had they been numbers picked at
+    #: random near them, as precise: the sum of their probabilities.
+    coincidences: float = 0.0
 
 
 class Rerun(Record):

@@ -91,11 +91,19 @@ def trace(
 def counted(traced: Iterable[Traced]) -> dict[str, Counted]:
     """Return how many claims of each document were traced and were not."""
     found: dict[str, dict[State, int]] = {}
+    expected: dict[str, float] = {}
     for one in traced:
-        states = found.setdefault(one.claim.document, {"traced": 0, "chance": 0, "untraced": 0})
+        document = one.claim.document
+        states = found.setdefault(document, {"traced": 0, "chance": 0, "untraced": 0})
         states[one.state] += 1
+        if one.state == "traced":
+            expected[document] = expected.get(document, 0.0) + one.chance
     return {
-        document: Counted(reported=sum(states.values()), **states)
+        document: Counted(
+            reported=sum(states.values()),
+            **states,
+            coincidences=round(expected.get(document, 0.0), 3),
+        )
         for document, states in found.items()
     }
 
