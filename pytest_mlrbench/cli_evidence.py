@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,13 @@ def add_parser(commands: Any) -> None:
 
 
 def _evidence(arguments: argparse.Namespace) -> int:
-    found = examine_all(arguments.folder, asks=arguments.resolve)
+    try:
+        found = examine_all(arguments.folder, asks=arguments.resolve)
+    except InputError:
+        raise
+    except Exception:  # Python's own exit code for it is the one that accuses somebody
+        traceback.print_exc()
+        return CANNOT_TELL
     if arguments.json:
         plain = {name: evidence.model_dump(mode="json") for name, evidence in found.items()}
         print(json.dumps(plain.get("", plain), indent=1))
@@ -81,8 +88,12 @@ def _of_case(folder: Path, *, asks: bool) -> Evidence:
 
 
 def _stage_of(case: Path) -> str:
-    """The stage of a case's folder, ``<stage>/<task>/rN``."""
-    return case.resolve().parents[1].name
+    """The stage of a case, also where its folder was moved out of ``<stage>/<task>``."""
+    from pytest_mlrbench.run.folder import read_model
+    from pytest_mlrbench.run.result import CaseResult
+
+    result = read_model(case / "result.json", CaseResult)
+    return result.stage if result else case.resolve().parents[1].name
 
 
 def code(evidence: Evidence) -> int:

@@ -90,7 +90,7 @@ class Bench:
         self.runner = runner
 
     def judge(self, provider: str = "openai", **settings: Any) -> LLMJudge:
-        known = ("hallucination", "budget", "rubrics", "sees_evidence")
+        known = ("hallucination", "budget", "rubrics", "evidence")
         own = {name: settings.pop(name) for name in known if name in settings}
         config = configure(self.stub, provider, **settings)
         return LLMJudge("anna", f"{provider}:m", config, self.calls, **own)

@@ -28,6 +28,7 @@ from llm_builders import (
 
 from pytest_mlrbench.errors import SystemFault
 from pytest_mlrbench.evidence.base import Evidence, Finding
+from pytest_mlrbench.evidence.options import EvidenceOptions
 from pytest_mlrbench.judges.base import Reviewable, as_judges
 from pytest_mlrbench.judges.budget import Budget, Share
 from pytest_mlrbench.judges.llm import MAX_TOKENS, LLMJudge, _review
@@ -428,13 +429,16 @@ EVIDENCE = Evidence(
 
 @pytest.mark.parametrize("sees", [False, True])
 def test_what_was_found_out_is_shown_where_that_is_asked(bench: Bench, sees: bool) -> None:
-    judge = bench.judge(sees_evidence=sees)
+    judge = bench.judge(evidence=EvidenceOptions(is_shown=sees))
     bench.review("experiment", judge=judge, evidence=EVIDENCE)
     asked = bench.stub.requests[-1].text
     assert ("Level of evidence: claimed" in asked) is sees
     assert ("The numbers were typed." in asked) is sees
     # Who is shown nothing answers as before there was anything to show.
     assert (judge.digest == bench.judge().digest) is not sees
+    # Who is shown something answers anew where more is found out.
+    more = bench.judge(evidence=EvidenceOptions(is_shown=sees, replays=True))
+    assert (judge.digest == more.digest) is not sees
 
 
 def test_nothing_found_is_not_the_same_as_not_looked_for(bench: Bench) -> None:

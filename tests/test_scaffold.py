@@ -506,6 +506,7 @@ def test_a_broken_chain_goes_on_where_it_broke(
     assert text(two, "results/paper.md") == "# The paper\n"
     assert (two / "submission/results/curve.png").read_bytes() == PNG
     assert "experiment: kept from an earlier try" in log(two)
+    assert (two / "coder.log").read_text("utf-8") == "epoch 1"  # which is evidence
     # What the paper took in all is what it would have taken in one go.
     lines = (two / "agent_calls.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line)["purpose"] for line in lines] == ["idea", "proposal", "paper"]

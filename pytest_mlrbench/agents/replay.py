@@ -8,6 +8,7 @@ from pathlib import Path
 from pytest_mlrbench import folders
 from pytest_mlrbench.agents.base import Assignment
 from pytest_mlrbench.errors import AgentFault, InputError, SystemFault
+from pytest_mlrbench.evidence.base import Evidence, Replay
 from pytest_mlrbench.layout import PublishedLayout
 from pytest_mlrbench.published import Published
 from pytest_mlrbench.resources import no_folder, user_path
@@ -20,7 +21,9 @@ from pytest_mlrbench.suites.stages import STAGES
 #: Cause of a case that the replayed source does not have.
 MISSING = "not_in_replay"
 #: What lies beside a submission of ours and says how it came about.
-RECORDS = ("ledger.jsonl", "agent.log", "coder.log")
+RECORDS = ("ledger.jsonl", "agent.log", "coder.log", "transcript.jsonl")
+#: What came of running it again, which is not done for a copy.
+EVIDENCE = "evidence.json"
 
 
 class PublishedAgent:
@@ -152,7 +155,16 @@ class ReplayAgent:
         if self.run_folder is None:
             return []
         found = [(n, path) for n in RECORDS if (path := self._stored(case) / n).is_file()]
-        return [digests.of_files(found)] if found else []
+        again = self._repetitions(case)
+        return [
+            *([digests.of_files(found)] if found else []),
+            *([digests.of_json(again.model_dump(mode="json"))] if again else []),
+        ]
+
+    def _repetitions(self, case: Case) -> Replay | None:
+        """What came of running the stored case again; null if it was not."""
+        found = read_model(self._stored(case) / EVIDENCE, Evidence)
+        return found.replay if found and found.replay and found.replay.runs else None
 
     async def run(self, case: Case, work: Assignment) -> None:
         """Lay the stored files into the workspace; a stored agent's fault happens again."""
@@ -182,7 +194,8 @@ class ReplayAgent:
         # Judges take the inputs from where no agent could rewrite them.
         _copy(dict(digests.walk(stored / "inputs")), workspace.with_name("inputs"))
         # What was recorded of the run says the same of its copy.
-        records = {name: stored / name for name in RECORDS if (stored / name).is_file()}
+        names = [*RECORDS, *([EVIDENCE] if self._repetitions(case) else [])]
+        records = {name: stored / name for name in names if (stored / name).is_file()}
         _copy(records, workspace.parent)
 
 

@@ -24,6 +24,8 @@ _FOUND_OUT = (
     "What follows is not by the author of the report: it is what a program found out about it. Name"
     " as unsupported, or leave out, what it does not bear out."
 )
+#: What was recorded of the experiments: their evidence depends on it.
+_RECORDS = ("ledger.jsonl", "coder.log", "transcript.jsonl")
 #: What experiments start from, and what a paper does.
 _PLAN = ("task", "idea", "related_work", "proposal")
 
@@ -99,6 +101,9 @@ async def _experiment(author: Author, case: Case, coder: Agent) -> None:
     # A coder of unknown content may be another one today.
     known = content is not None
     if known and await asyncio.to_thread(author.steps.lay_files, "experiment", key, work.workspace):
+        await asyncio.to_thread(author.steps.lay_copies, "records", key, work.workspace.parent)
+        if work.room:
+            work.room.ledger.go_on()
         author.log.say("experiment: kept from an earlier try")
         return
     seconds = work.seconds_left
@@ -112,6 +117,8 @@ async def _experiment(author: Author, case: Case, coder: Agent) -> None:
     author.log.say(f"experiment: done in {time.monotonic() - start:.0f} s")
     if known:
         await asyncio.to_thread(author.steps.keep_files, "experiment", key, work.workspace)
+        records = [work.workspace.with_name(name) for name in _RECORDS]
+        await asyncio.to_thread(author.steps.keep_copies, "records", key, records)
 
 
 def _texts(author: Author, *names: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from pytest_mlrbench import folders
@@ -60,13 +61,34 @@ class Steps:
 
     def lay_files(self, name: str, key: str, workspace: Path) -> bool:
         """Lay the files of the step *name* into *workspace*, if they are there and unchanged."""
+        folder = self._intact(name, key)
+        if folder is not None:
+            _lay(folder, workspace)
+        return folder is not None
+
+    def keep_copies(self, name: str, key: str, files: Iterable[Path]) -> None:
+        """Record those of *files* that there are, which somebody may go on writing."""
+        folder = self._files(name)
+        self._record(name).unlink(missing_ok=True)
+        folders.remove(folder)
+        folders.make(folder)
+        for path in files:
+            if path.is_file():
+                folders.copy(path, folder / path.name)
+        write_json(self._record(name), StepRecord(key=key, files=_digest(folder)))
+
+    def lay_copies(self, name: str, key: str, target: Path) -> None:
+        """Lay what was so recorded into *target*, if it is there and unchanged."""
+        folder = self._intact(name, key)
+        for path in folder.iterdir() if folder else ():
+            folders.copy(path, target / path.name)
+
+    def _intact(self, name: str, key: str) -> Path | None:
+        """The files of the step *name*; null if they are not there, or were changed."""
         record, folder = self.find(name, key), self._files(name)
         if record is None or record.files is None or not folder.is_dir():
-            return False
-        if _digest(folder) != record.files:
-            return False
-        _lay(folder, workspace)
-        return True
+            return None
+        return folder if _digest(folder) == record.files else None
 
     def _record(self, name: str) -> Path:
         return self.folder / f"{name}.json"

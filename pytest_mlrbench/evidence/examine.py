@@ -13,7 +13,7 @@ from pytest_mlrbench.evidence.code.announced import announced
 from pytest_mlrbench.evidence.code.hollow import hollow
 from pytest_mlrbench.evidence.code.offsets import constant_offsets
 from pytest_mlrbench.evidence.executions import executed
-from pytest_mlrbench.evidence.gathering import LOG, PAPER, RESULTS, Gathered
+from pytest_mlrbench.evidence.gathering import LOG, PAPER, PDF, RESULTS, Gathered
 from pytest_mlrbench.evidence.history import typed
 from pytest_mlrbench.evidence.ledgers.closed import closed_findings
 from pytest_mlrbench.evidence.ledgers.unread import failed_writers, unread_findings
@@ -79,8 +79,9 @@ def _examine(run: Gathered, how: str, *, is_given: bool = False) -> Evidence:
     found = [] if is_given else [*_of_results(run, tracked)]
     found += tracked.findings
     found += _of_texts(run)
+    reports = {*run.documents, *({PDF} & run.files.keys())} - ({RESULTS} if is_given else set())
     weighed = Run(
-        has_report=bool(run.documents),
+        has_report=bool(reports),
         examined=tuple(_examined(run, tracked)),
         claims=tracked.claims,
         executed=how,

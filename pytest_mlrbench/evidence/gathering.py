@@ -19,6 +19,8 @@ from pytest_mlrbench.evidence.ledgers.view import LedgerView
 from pytest_mlrbench.evidence.reports.claims import Report, read_report
 
 RESULTS, PAPER, LOG = "results/results.md", "results/paper.md", "results/log.txt"
+#: In place of the paper, as a report whose numbers nobody reads here.
+PDF = "results/paper.pdf"
 #: Files of a run that are looked at; bytes of a document.
 _FILES, _LONGEST = 20_000, 8_000_000
 #: Folders of what others wrote.

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from pytest_mlrbench.agents.base import Agent
 from pytest_mlrbench.errors import InputError, SystemFault
+from pytest_mlrbench.evidence.options import EvidenceOptions
 from pytest_mlrbench.evidence.table import table
 from pytest_mlrbench.judges import hallucinations, llm_prompt
 from pytest_mlrbench.judges.base import Reviewable
@@ -51,7 +52,7 @@ class LLMJudge:
     :param rubrics: a folder whose rubrics replace the shipped ones of the same name.
     :param hallucination: whether it is asked as well what was made up, where something was run.
     :param budget: how much of a submission it is shown.
-    :param sees_evidence: whether it is shown what was found out about the results.
+    :param evidence: what is found out about results, and whether it is shown.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class LLMJudge:
         *,
         hallucination: bool = False,
         budget: Budget | None = None,
-        sees_evidence: bool = False,
+        evidence: EvidenceOptions | None = None,
     ) -> None:
         self.id = judge_id
         self.spec = spec
@@ -73,7 +74,9 @@ class LLMJudge:
         self._rubrics = rubrics
         self._hallucination = hallucination
         self._budget = budget or (Budget() if config.images else Budget(figures=0))
-        self._sees_evidence = sees_evidence
+        # How it is found out; where it is not shown, answers do not depend on it.
+        shown = evidence if evidence and evidence.is_shown else None
+        self._found_by = [rules(), shown.asks, shown.replays] if shown else []
         self._questions: dict[str, Question] = {}
         self.digest = self._digest()
 
@@ -87,8 +90,7 @@ class LLMJudge:
                 "address": self.config.address,
                 "hallucination": self._hallucination,
                 "budget": asdict(self._budget),
-                # Where it is not shown, judges' answers do not depend on it.
-                **({"evidence": rules()} if self._sees_evidence else {}),
+                **({"evidence": self._found_by} if self._found_by else {}),
                 "shown": {name: stage.shown for name, stage in STAGES.items()},
                 "files": digests.of_files((path.name, path) for path in files),
             }
@@ -149,7 +151,7 @@ class LLMJudge:
                 asyncio.to_thread(gather, work.workspace, work.case.stage, self._budget)
             )
         material: Material = await asyncio.shield(work.shared[key])
-        if self._sees_evidence and work.evidence:
+        if self._found_by and work.evidence:
             return with_evidence(material, table(work.evidence))
         return material
 

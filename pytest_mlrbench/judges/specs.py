@@ -85,7 +85,7 @@ def _live(spec: str, name: str, stages: Sequence[str], rubrics: Path | None, liv
         live.calls,
         rubrics,
         hallucination=live.options.hallucination,
-        sees_evidence=live.options.evidence.is_shown,
+        evidence=live.options.evidence,
     )
 
 

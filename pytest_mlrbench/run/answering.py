@@ -13,7 +13,7 @@ from pytest_mlrbench import folders
 from pytest_mlrbench.agents.base import Agent, Assignment
 from pytest_mlrbench.errors import AgentFault, SystemFault, is_interrupt
 from pytest_mlrbench.run.faults import fault_record, internal_fault
-from pytest_mlrbench.run.folder import write_json
+from pytest_mlrbench.run.folder import CHECKPOINTS, write_json
 from pytest_mlrbench.run.submission import SubmissionRecord, check_contract, digest_of, stamp_of
 from pytest_mlrbench.spent import Spent
 from pytest_mlrbench.suites.select import Case
@@ -48,7 +48,8 @@ async def answer(
         return fault
     took = time.monotonic() - start
     # Reviews come after the submission: one that is there already was put there by the agent.
-    folders.remove(folder / "reviews")
+    for name in ("reviews", CHECKPOINTS):
+        folders.remove(folder / name)
     if agent.has_files and not workspace.is_symlink():
         try:
             # In a thread: an agent may leave gigabytes, and other cases share this loop.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_mlrbench.agents.base import Agent
+from pytest_mlrbench.agents.replay import ReplayAgent
 from pytest_mlrbench.errors import SystemFault
 from pytest_mlrbench.evidence.base import Evidence
 from pytest_mlrbench.evidence.options import EvidenceOptions
@@ -19,7 +20,12 @@ from pytest_mlrbench.run.examining import examine, is_examined, keep
 from pytest_mlrbench.run.faults import fault_record
 from pytest_mlrbench.run.judging import Reviews, complete, panel_fault, review_all, spent
 from pytest_mlrbench.run.result import FaultRecord
-from pytest_mlrbench.run.submission import SubmissionRecord, can_be_judged, digest_of
+from pytest_mlrbench.run.submission import (
+    SubmissionRecord,
+    can_be_judged,
+    digest_of,
+    is_tampered,
+)
 from pytest_mlrbench.run.thresholds import REPLAYED
 from pytest_mlrbench.spent import Spent
 from pytest_mlrbench.suites.select import Case
@@ -74,7 +80,7 @@ class Assessor:
         )
         if can_be_judged(workspace, STAGES[case.stage], found.fault):
             found.reviews = await review_all(self.judges, work, folder / "reviews")
-        if self._has_checkpoints(case):
+        if self._has_checkpoints(case, found.fault):
             found.parts = await checkpoints.review(self.judges, work, folder)
         found.spent = spent([found.reviews, *found.parts.values()])
         if submission.sandbox is None and await _was_changed(workspace, submission.digest):
@@ -87,7 +93,8 @@ class Assessor:
         return found
 
     async def _examine(self, case: Case, folder: Path, took: float, found: Assessment) -> None:
-        evidence = await examine(folder, case.stage, asks=self.options.asks)
+        is_copy = isinstance(self.agent, ReplayAgent)
+        evidence = await examine(folder, case.stage, asks=self.options.asks, is_copy=is_copy)
         if isinstance(evidence, SystemFault):
             found.fault = found.fault or fault_record(evidence)
             return
@@ -102,7 +109,7 @@ class Assessor:
             refusal = checkpoints.refusal(found.stopped_by) if self.options.stops else None
             found.fault = found.fault or (fault_record(refusal) if refusal else None)
 
-    def _has_checkpoints(self, case: Case) -> bool:
+    def _has_checkpoints(self, case: Case, fault: FaultRecord | None) -> bool:
         # Scores that are published are of other works than the checkpoints of this one.
         judged = all(getattr(judge, "of_parts", True) for judge in self.judges)
         return (
@@ -110,6 +117,7 @@ class Assessor:
             and self.options.checkpoints
             and self.agent.has_files
             and judged
+            and not is_tampered(fault)
         )
 
 

@@ -19,6 +19,7 @@ from pytest_mlrbench.run.folder import CHECKPOINTS
 from pytest_mlrbench.run.judging import Reviews, complete, panel_fault, review_all
 from pytest_mlrbench.run.result import CheckpointRecord, FaultRecord
 from pytest_mlrbench.run.submission import check_contract
+from pytest_mlrbench.run.thresholds import EXAMINED
 from pytest_mlrbench.suites.stages import CHAIN, STAGES
 
 #: What stops a chain since its results are not supported.
@@ -33,16 +34,28 @@ async def review(judges: Sequence[Judge], work: Reviewable, folder: Path) -> dic
     there = [
         stage
         for stage in CHAIN[:-1]
-        if _is_there(work.workspace, stage)
-        and len({judge.rubric(stage).digest for judge in judges}) == 1  # else there is no panel
+        if _is_there(work.workspace, stage) and _is_panel(judges, stage)
     ]
     found = await asyncio.gather(*(_review(judges, work, folder, stage) for stage in there))
     return dict(zip(there, found, strict=True))
 
 
+def _is_panel(judges: Sequence[Judge], stage: str) -> bool:
+    """Whether *judges* score *stage*, and all by one rubric.
+
+    Those of a user may know none but the stages of the run, and say so in any way.
+    """
+    try:
+        return len({judge.rubric(stage).digest for judge in judges}) == 1
+    except Exception:
+        return False
+
+
 async def _review(judges: Sequence[Judge], work: Reviewable, folder: Path, stage: str) -> Reviews:
     case = replace(work.case, stage=stage, chain=work.case.stage)
-    part = replace(work, case=case, shared={})
+    # An idea is scored as it is alone, where no results are known that speak for or against it.
+    evidence = work.evidence if stage in EXAMINED else None
+    part = replace(work, case=case, evidence=evidence, shared={})
     return await review_all(judges, part, folder / CHECKPOINTS / stage / "reviews")
 
 

@@ -173,8 +173,9 @@ class Engine:
 
     def _why_not(self, case: Case, result: CaseResult, key: Mapping[str, str | None]) -> str:
         """Why a recorded result may not stand; empty if it may."""
-        unfinished = result.fault is not None and result.fault.cause in UNFINISHED
-        unscored = any(judge.fault for judge in result.judges.values())
+        parts = [part.fault for part in result.checkpoints.values()]
+        unfinished = any(fault and fault.cause in UNFINISHED for fault in (result.fault, *parts))
+        unscored = any(parts) or any(judge.fault for judge in result.judges.values())
         if unfinished or (self.rerun and (unscored or result.verdict == "not_measured")):
             return "it was not measured"
         if self.rerun == "failed" and result.verdict == "fail":

@@ -30,18 +30,25 @@ def rules() -> str:
     )
 
 
-async def examine(folder: Path, stage: str, *, asks: bool) -> Evidence | SystemFault:
+async def examine(
+    folder: Path, stage: str, *, asks: bool, is_copy: bool = False
+) -> Evidence | SystemFault:
     """Examine what lies in the *folder* of a case, and keep what was found.
 
     In a thread: it may take seconds, and other cases share this loop.
 
     :param asks: whether catalogues are asked for the works that are cited.
+    :param is_copy: whether it is stored work, beside which lies what repetitions of it gave.
     """
     try:
         # With the readers and parsers it needs, which most stages do without.
         from pytest_mlrbench.evidence.examine import examine_case
 
         found = await asyncio.to_thread(examine_case, folder, stage, asks=asks)
+        if is_copy:
+            from pytest_mlrbench.evidence.replays.subject import with_recorded
+
+            found = await asyncio.to_thread(with_recorded, folder, found)
     except BaseException as error:
         if is_interrupt(error):
             raise

@@ -62,13 +62,18 @@ def can_be_judged(workspace: Path, stage: Stage, fault: FaultRecord | None) -> b
 
     :param fault: of the agent, if it did not end well.
     """
-    if fault is None or fault.cause == "tampering":
+    if fault is None or is_tampered(fault):
         return fault is None
     try:
         check_contract(workspace, stage)
     except AgentFault:
         return False
     return True
+
+
+def is_tampered(fault: FaultRecord | None) -> bool:
+    """Whether an agent got rid of what records it."""
+    return fault is not None and fault.cause == "tampering"
 
 
 def _is_pdf(workspace: Path, name: str) -> bool:

@@ -27,8 +27,12 @@ class Ledger:
         self.path = path
         self._lock = threading.Lock()
         self._last = NONE
-        if path.exists():
-            for line in path.read_bytes().splitlines():
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Write on behind what lies there by now."""
+        if self.path.exists():
+            for line in self.path.read_bytes().splitlines():
                 self._last = _digest(line)
 
     def write(self, event: str, **fields: Any) -> None:
