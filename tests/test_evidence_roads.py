@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from builders import make_suite
+from builders import make_result, make_suite
 from files import lay
 from llm_builders import good
 from test_evidence_product import EXPERIMENT, LOCAL, MEASURED, agent
@@ -16,12 +16,14 @@ from test_evidence_product import EXPERIMENT, LOCAL, MEASURED, agent
 from pytest_mlrbench import cli, cli_evidence
 from pytest_mlrbench.agents.scaffold_steps import Steps
 from pytest_mlrbench.evidence import examine
-from pytest_mlrbench.evidence.base import Evidence, Replay, Rerun
+from pytest_mlrbench.evidence.base import Evidence, Level, Replay, Rerun
 from pytest_mlrbench.evidence.replays import subject
 from pytest_mlrbench.judges.base import Reviewable
 from pytest_mlrbench.judges.review import Answer, parse_answer
 from pytest_mlrbench.run import checkpoints
 from pytest_mlrbench.run.folder import write_json
+from pytest_mlrbench.run.result import EvidenceRecord
+from pytest_mlrbench.run.thresholds import Threshold
 from pytest_mlrbench.sandbox.ledger import Ledger, read
 from pytest_mlrbench.suites.rubrics import Rubric, rubric
 from pytest_mlrbench.suites.select import Case
@@ -200,3 +202,41 @@ def test_a_case_is_of_its_stage_wherever_it_lies(repo: Repository, tmp_path: Pat
     (found,) = cli_evidence.examine_all(moved).values()
     assert found.level == "executed"
     assert "its results were given" not in found.because
+
+
+# What nobody is to blame for
+
+
+@pytest.mark.parametrize(
+    ("level", "rule", "verdict"),
+    [
+        ("traced", "evidence>=replayed", "not_measured"),
+        ("traced", "evidence>=traced", "pass"),
+        ("executed", "evidence>=traced", "fail"),
+        ("executed", "evidence>=replayed", "fail"),
+    ],
+)
+@pytest.mark.parametrize("is_open", [True, False])
+def test_repetitions_that_the_machine_prevented_fail_nobody(
+    level: Level, rule: str, verdict: str, is_open: bool
+) -> None:
+    replay = Replay(because="it was not run again", is_open=is_open)
+    evidence = EVIDENCE.model_copy(update={"level": level, "replay": replay})
+    result = make_result(case="s/experiment/t/r1", stage="experiment").model_copy(
+        update={"evidence": EvidenceRecord.of(evidence), "fault": None}
+    )
+    found = result.judged_by([Threshold.parse(rule)], ())
+    assert found.verdict == (verdict if is_open or verdict == "pass" else "fail")
+    assert (found.cause == "not_replayed") is (found.verdict == "not_measured")
+
+
+def test_evidence_that_cannot_be_written_does_not_end_the_case_unrecorded(
+    repo: Repository,
+) -> None:
+    files = agent(MEASURED)
+    files["agent.sh"] += "mkdir ../evidence.json\n"
+    repo.lay(files)
+    repo.run(*EXPERIMENT, *LOCAL)
+    (case,) = repo.report.cases
+    assert (case.verdict, case.cause) == ("not_measured", "internal")
+    assert case.overall is not None

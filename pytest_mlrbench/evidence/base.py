@@ -82,6 +82,8 @@ class Replay(Record):
 
     #: Why there is no more to say.
     because: str
+    #: Whether that is no fault of the run's, so that it may come out otherwise another time.
+    is_open: bool = False
     #: Whether the reported numbers came out again, moved with the seed as far as was declared, and
     #: changed with the input.
     same: bool | None = None

@@ -59,6 +59,8 @@ def verdict_line(result: CaseResult) -> str:
     if result.fault:
         return f"{words}: {result.fault.message}"
     if result.verdict == "not_measured":
+        if result.evidence:
+            return f"{words}: its results could not be run again, see evidence.json."
         return f"{words}: there are no files that the evidence could be examined in."
     return f"{words}, missed {', '.join(result.missed)}"
 

@@ -49,11 +49,11 @@ async def examine(
             from pytest_mlrbench.evidence.replays.subject import with_recorded
 
             found = await asyncio.to_thread(with_recorded, folder, found)
+        keep(folder, found)
     except BaseException as error:
         if is_interrupt(error):
             raise
         return internal_fault("evidence", error)
-    keep(folder, found)
     return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_mlrbench import folders
-from pytest_mlrbench.errors import Fault, InputError, is_interrupt
+from pytest_mlrbench.errors import AgentFault, Fault, InputError, is_interrupt
 from pytest_mlrbench.evidence.base import Evidence, Replay
 from pytest_mlrbench.evidence.replays.subject import subject_of
 from pytest_mlrbench.evidence.replays.verdict import undeclared, verdict, weigh_again
@@ -57,13 +57,14 @@ class Replayer:
             trial = await once.all()
             return weigh_again(before, *verdict(trial))
         except (Fault, InputError) as fault:
-            return weigh_again(before, _not_run(plain(str(fault)).rstrip(".")), [])
+            is_open = not isinstance(fault, AgentFault)
+            return weigh_again(before, _not_run(str(fault), is_open=is_open), [])
         except BaseException as error:
             if is_interrupt(error):
                 raise
             unforeseen = internal_fault("replay", error)
-            return weigh_again(before, _not_run(plain(unforeseen.message).rstrip(".")), [])
+            return weigh_again(before, _not_run(unforeseen.message, is_open=True), [])
 
 
-def _not_run(why: str) -> Replay:
-    return Replay(because=f"it was not run again: {why}")
+def _not_run(why: str, *, is_open: bool = False) -> Replay:
+    return Replay(because=f"it was not run again: {plain(why).rstrip('.')}", is_open=is_open)

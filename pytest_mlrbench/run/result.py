@@ -56,6 +56,8 @@ class EvidenceRecord(Record):
     #: What came of running it again: those of ``same``, ``moved``, ``changed`` that are as they
     #: should be. Null where it was not asked for, or could not be run.
     replay: str | None = None
+    #: Whether it could not be run again for a fault that is not the agent's.
+    is_open: bool = False
 
     @classmethod
     def of(cls, evidence: Evidence) -> EvidenceRecord:
@@ -71,6 +73,7 @@ class EvidenceRecord(Record):
             reported=sum(counted.reported for counted in evidence.claims.values()),
             traced=sum(counted.traced for counted in evidence.claims.values()),
             replay=evidence.replay.passed if evidence.replay and evidence.replay.runs else None,
+            is_open=evidence.replay is not None and evidence.replay.is_open,
         )
 
 
@@ -156,7 +159,7 @@ class CaseResult(Record):
         for t in thresholds:
             if t.applies(self.stage, names):
                 score = self._score(t.name)
-                met = None if score is None else t.met(score)
+                met = None if score is None or self._may_meet(t, score) else t.met(score)
                 checks.append(ThresholdRecord(threshold=str(t), name=t.name, score=score, met=met))
         if self.fault is not None:
             verdict: Verdict = "fail" if self.fault.blame == "agent" else "not_measured"
@@ -174,11 +177,19 @@ class CaseResult(Record):
             return float(LEVELS.index(self.evidence.level)) if self.evidence else None
         return self.overall if name == "overall" else self.scores.get(name)
 
+    def _may_meet(self, threshold: Threshold, level: float) -> bool:
+        """Whether repetitions, which the agent did not prevent, may have met what is missed now."""
+        if threshold.name != EVIDENCE or self.evidence is None or not self.evidence.is_open:
+            return False
+        is_next = self.evidence.level == LEVELS[-2]
+        return is_next and not threshold.met(level) and threshold.met(float(len(LEVELS) - 1))
+
     @property
     def cause(self) -> str | None:
         """The word for what went wrong, where something did; a missed threshold is nothing such."""
         if self.fault is None and self.verdict == "not_measured":
-            return "not_examined"  # only the evidence can be missing where there are scores
+            # Only the evidence can be missing where there are scores.
+            return "not_replayed" if self.evidence else "not_examined"
         return self.fault.cause if self.fault else None
 
     @property
