@@ -72,7 +72,8 @@ def examine_all(folder: Path, *, asks: bool = False) -> Mapping[str, Evidence]:
     if not (folder / "run.json").is_file():
         return {"": examine_folder(folder, asks=asks)}
     places = sorted(folder.glob("cases/*/*/r*"))
-    cases = [place for place in places if (place / "submission").is_dir()]
+    # An agent without files, as a published one, has an empty workspace and no level.
+    cases = [place for place in places if any(place.glob("submission/*"))]
     if not (looked_at := [case for case in cases if _stage_of(case) in EXAMINED]):
         raise InputError(f"run {folder} has no case of {', '.join(EXAMINED)} with files.")
     below = folder / "cases"

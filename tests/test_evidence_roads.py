@@ -240,3 +240,12 @@ def test_evidence_that_cannot_be_written_does_not_end_the_case_unrecorded(
     (case,) = repo.report.cases
     assert (case.verdict, case.cause) == ("not_measured", "internal")
     assert case.overall is not None
+
+
+def test_the_command_gives_no_level_to_work_without_files(
+    repo: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo.measure("--mlr-limit=1")
+    assert cli.main(["evidence", str(repo.runs[-1].path)]) == cli_evidence.CANNOT_TELL
+    said = capsys.readouterr()
+    assert "has no case of experiment, paper, end_to_end with files" in said.err
