@@ -12,6 +12,7 @@ from pathlib import Path
 from pytest_mlrbench import (
     __version__,
     cli_clean,
+    cli_collect,
     cli_evidence,
     cli_judge,
     cli_status,
@@ -51,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     cli_judge.add_parser(commands)
     cli_evidence.add_parser(commands)
     cli_status.add_parser(commands)
+    cli_collect.add_parser(commands)
     cli_clean.add_parser(commands)
 
     report = commands.add_parser("report", help="rebuild the reports of a run from its folder")

@@ -63,7 +63,7 @@ CONTAINERS = (
 )
 OPTIONAL = (
     Package("pytest-asyncio", "pytest_asyncio", "", "Async fixtures of your own."),
-    Package("pandas", "pandas", "", ""),
+    Package("pandas", "pandas", "2", "`pytest_mlrbench.to_frame` makes data frames of scores."),
 )
 
 
