@@ -36,7 +36,6 @@ from pytest_mlrbench.doctor import (
     suites,
 )
 from pytest_mlrbench.doctor.keys import KEYS
-from pytest_mlrbench.doctor.later import NOT_USED_YET
 from pytest_mlrbench.doctor.output import report
 from pytest_mlrbench.doctor.probe import Finding, Probe, Seen, State
 from pytest_mlrbench.doctor.python import (
@@ -169,12 +168,6 @@ def test_an_unknown_option_exits_with_2() -> None:
     with pytest.raises(SystemExit) as caught:
         doctor("--yaml")
     assert caught.value.code == 2
-
-
-def test_what_is_not_used_yet_says_so() -> None:
-    said = {finding.name: finding.enables for finding in examine()}
-    for name, later in NOT_USED_YET.items():
-        assert said[name].startswith(f"Not used by this version yet; {later}."), name
 
 
 def test_nothing_heavy_is_imported() -> None:

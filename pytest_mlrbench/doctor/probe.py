@@ -8,7 +8,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
-from pytest_mlrbench.doctor.later import NOT_USED_YET
 from pytest_mlrbench.errors import InputError, describe
 
 State = Literal["ok", "missing", "broken"]
@@ -73,16 +72,9 @@ class Probe:
             self.name,
             seen.state,
             one_line(seen.detail),
-            self._enables(seen),
+            one_line(seen.advice or (self.enables if seen.state == "ok" else self.remedy)),
             self.needed,
         )
-
-    def _enables(self, seen: Seen) -> str:
-        if self.name in NOT_USED_YET:
-            # Nobody needs to get what is not used, but something broken is worth mending.
-            advice = f" {seen.advice}" if seen.state == "broken" and seen.advice else ""
-            return f"Not used by this version yet; {NOT_USED_YET[self.name]}.{advice}"
-        return one_line(seen.advice or (self.enables if seen.state == "ok" else self.remedy))
 
 
 def within(seconds: float, ask: Callable[[], _Answer]) -> _Answer:
