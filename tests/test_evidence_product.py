@@ -158,6 +158,16 @@ def test_a_run_that_is_judged_again_stands_where_it_stood(repo: Repository) -> N
     assert again.evidence == first.evidence
 
 
+def test_a_line_of_evidence_is_kept_where_a_run_is_judged_again(repo: Repository) -> None:
+    repo.lay(agent(MADE_UP))
+    rules = ("--mlr-threshold=overall>=1", "--mlr-threshold=evidence>=traced")
+    repo.run(*EXPERIMENT, "--mlr-sandbox=local", *rules)
+    replay = f"--mlr-agent=replay:{repo.runs[-1].path}"
+    done = repo.run("--mlr-stage=experiment", "--mlr-limit=1", replay)
+    done.stdout.fnmatch_lines(["*thresholds: overall>=6.0, evidence>=traced"])
+    assert "evidence>=traced" in repo.report.cases[0].missed
+
+
 def test_results_of_before_the_gate_are_examined_without_their_agent(repo: Repository) -> None:
     repo.lay(agent(MEASURED))
     repo.run(*EXPERIMENT, *LOCAL)

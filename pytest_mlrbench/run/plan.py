@@ -19,7 +19,7 @@ from pytest_mlrbench.judges.kinship import Kinship, author_of, kin, warning
 from pytest_mlrbench.judges.specs import make_judges
 from pytest_mlrbench.options import Options
 from pytest_mlrbench.run.live import Live
-from pytest_mlrbench.run.thresholds import DEFAULT, RECORDED, Threshold, check_names
+from pytest_mlrbench.run.thresholds import DEFAULT, EVIDENCE, RECORDED, Threshold, check_names
 from pytest_mlrbench.sandbox.given import check_given
 from pytest_mlrbench.sandbox.rooms import Rooms
 from pytest_mlrbench.sandbox.together import check_replay
@@ -267,11 +267,14 @@ class Plan:
 def _defaults(stages: Sequence[str], rooms: Rooms, agent: Agent | None) -> tuple[str, ...]:
     """The thresholds where the user gives none: with a record of what ran, something has to have.
 
-    A run that is judged again keeps its line of evidence, since its record lies beside its work.
+    A run that is judged again keeps its lines of evidence, since its record lies beside its work.
     """
-    stored = agent.rules if isinstance(agent, ReplayAgent) else ()
+    if isinstance(agent, ReplayAgent):
+        stored = (Threshold.parse(text) for text in agent.rules)
+        kept = (t for t in stored if t.name == EVIDENCE and any(t.applies(s, ()) for s in stages))
+        return (DEFAULT, *map(str, kept))
     recorded = rooms.uses("docker") and "experiment" in stages
-    return (DEFAULT, RECORDED) if recorded or RECORDED in stored else (DEFAULT,)
+    return (DEFAULT, RECORDED) if recorded else (DEFAULT,)
 
 
 def prepare(agent: Agent, rooms: Rooms, cases: Sequence[Case]) -> None:
