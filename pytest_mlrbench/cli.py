@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pytest_mlrbench import (
     __version__,
+    cli_agreement,
     cli_clean,
     cli_collect,
     cli_evidence,
@@ -53,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     cli_evidence.add_parser(commands)
     cli_status.add_parser(commands)
     cli_collect.add_parser(commands)
+    cli_agreement.add_parser(commands)
     cli_clean.add_parser(commands)
 
     report = commands.add_parser("report", help="rebuild the reports of a run from its folder")

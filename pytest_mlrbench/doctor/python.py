@@ -63,6 +63,8 @@ CONTAINERS = (
 )
 OPTIONAL = (
     Package("pytest-asyncio", "pytest_asyncio", "", "Async fixtures of your own."),
+    Package("scipy", "scipy", "1.15", "`mlrbench agreement` computes with it."),
+    Package("krippendorff", "krippendorff", "0.8", "`mlrbench agreement` computes with it."),
     Package("pandas", "pandas", "2", "`pytest_mlrbench.to_frame` makes data frames of scores."),
 )
 
