@@ -213,7 +213,7 @@ def test_an_engine_that_is_not_there_is_said_before_the_first_case(
 
 def test_an_engine_elsewhere_is_of_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2375")
-    with pytest.raises(InputError, match="not on this machine"):
+    with pytest.raises(InputError, match="names no socket of this machine"):
         DockerSandbox(image="any", limits=Limits()).prepare()
 
 

@@ -155,7 +155,9 @@ def test_what_an_agent_left_is_judged_though_it_did_not_end_well(
     told = [case[f"mlr.{name}"] for name in ("verdict", "blame", "cause")]
     assert told == ["fail", "agent", cause]
     assert 1 <= float(case["mlr.overall"]) < 6
-    result.stdout.fnmatch_lines([f"{cause}, {float(case['mlr.overall']):.1f}/10: the agent *"])
+    result.stdout.fnmatch_lines(
+        [f"{cause}, {float(case['mlr.overall']):.1f}/10 evidence *: the agent *"]
+    )
     assert ours(repo, engine) == []
 
 
