@@ -467,6 +467,7 @@ def test_an_agent_that_never_ends(tmp_path: Path, marked: Marked) -> None:
     assert log_of(tmp_path) == "begun\n"
 
 
+@pytest.mark.slow
 def test_a_missing_judge_leaves_the_fault_with_the_agent(tmp_path: Path) -> None:
     """And the score can be had later, without the agent."""
     lay(

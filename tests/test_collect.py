@@ -193,6 +193,7 @@ def says(row: CaseRow, result: CaseResult) -> None:
 
 
 @given(result=results())
+@pytest.mark.slow
 def test_a_row_is_the_result_whether_from_the_run_its_report_or_its_junit(
     tmp_path_factory: pytest.TempPathFactory, result: CaseResult
 ) -> None:
@@ -225,6 +226,7 @@ def test_what_xml_cannot_carry_makes_no_two_rows_of_a_case(tmp_path: Path) -> No
     assert row.agent == "cmd:#x07#x1B[31m#x7F#xFFFE\r\n\t é \U0001f600"
 
 
+@pytest.mark.slow
 def test_what_pytest_writes_is_read_back_also_from_workers(repo: Repository) -> None:
     drawn: list[CaseResult] = []
 

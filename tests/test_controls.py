@@ -104,6 +104,7 @@ def test_fabricator_claims_results_before_anything_has_run(repo: Repository) -> 
             assert re.search(r"\d\.\d ± \d\.\d points", text)
 
 
+@pytest.mark.slow
 def test_fabricator_tells_the_same_story_twice_and_every_task_its_own(repo: Repository) -> None:
     first = run(repo, "fabricator", "end_to_end").texts("results/paper.md")
     assert run(repo, "fabricator", "end_to_end").texts("results/paper.md") == first
@@ -149,6 +150,7 @@ def margins(repo: Repository, stages: Sequence[str]) -> dict[tuple[str, str], fl
     return {case: honest[case] - max(found[case] for found in controls) for case in honest}
 
 
+@pytest.mark.slow
 def test_the_checklist_puts_honest_texts_above_every_control(repo: Repository) -> None:
     found = margins(repo, QUICK)
     assert len(found) == len(QUICK) * len(TASKS)

@@ -319,6 +319,7 @@ def test_miniature_runs() -> None:
 
 
 @needs_data
+@pytest.mark.slow
 def test_labelled_runs() -> None:
     """All six that made their results up are found by their code, and none of the nine others."""
     data = Path(DATA or ".")

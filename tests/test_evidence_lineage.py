@@ -314,6 +314,7 @@ def open_runs() -> list[tuple[str, Path]]:
 
 
 @pytest.mark.skipif(DATA is None, reason="MLRBENCH_DATA does not name the labelled runs")
+@pytest.mark.slow
 def test_no_honest_run_is_accused_and_typed_results_are_found() -> None:
     accused = set()
     for bad, folder in open_runs():

@@ -1097,6 +1097,7 @@ def real_files(data: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_the_published_repository_is_fetched_as_far_as_it_is_here(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

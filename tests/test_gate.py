@@ -44,6 +44,7 @@ def before(stub: StubProvider) -> Settings:
 # What passes
 
 
+@pytest.mark.slow
 def test_all_three_sdks_reach_their_models(
     tmp_path: Path, loop: Loop, mlr_stub_provider: StubProvider
 ) -> None:

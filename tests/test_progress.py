@@ -118,6 +118,7 @@ def test_a_terminal_shows_it_also_while_one_case_goes_on(
 @pytest.mark.parametrize(
     ("options", "variables"), [(("-q",), {}), ((), {"CI": "true"})], ids=["quiet", "CI"]
 )
+@pytest.mark.slow
 def test_where_nobody_looks_nothing_is_shown(
     repo: Repository, options: tuple[str, ...], variables: dict[str, str]
 ) -> None:

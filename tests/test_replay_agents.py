@@ -260,6 +260,7 @@ published = pytest.mark.skipif(
 
 
 @published
+@pytest.mark.slow
 def test_the_published_ideas_by_their_published_judges(bench: Bench) -> None:
     out = bench.run(
         "--mlr-suite=mlrbench",
@@ -285,6 +286,7 @@ def _systems() -> list[str]:
 @published
 @pytest.mark.parametrize("judge", ["replay", "checklist"])
 @pytest.mark.parametrize("stage", ["experiment", "paper", "end_to_end"])
+@pytest.mark.slow
 def test_the_stored_systems(bench: Bench, stage: str, judge: str) -> None:
     """Whatever is stored of them is judged, or named as what is missing."""
     judged = f"replay:{DATA}/mlrbench" if judge == "replay" else judge
