@@ -236,14 +236,14 @@ open("results.md", "w").write("\\n".join(lines))
 
 @pytest.mark.parametrize("how", LOADS)
 def test_levels_that_were_typed_into_a_file_are_typed(how: str) -> None:
-    typed = [Edit("/work/code/configs/expected.yaml", json.dumps(CONFIG))]
+    typed = [Edit("/w/code/configs/expected.yaml", json.dumps(CONFIG))]
     program = RUNNER.format(load=LOADS[how])
     assert is_accused(program, [*typed])
     assert not is_accused(program)  # nobody knows who wrote it
 
 
 def test_a_file_that_was_written_since_is_not_the_typed_one(tmp_path: Path) -> None:
-    typed = [Edit("/work/code/configs/expected.yaml", json.dumps(CONFIG))]
+    typed = [Edit("/w/code/configs/expected.yaml", json.dumps(CONFIG))]
     program = RUNNER.format(load=LOADS["by its name"])
     lay(tmp_path, {"expected.yaml": json.dumps(CONFIG)})
     assert is_accused(program, [*typed], tmp_path)
@@ -253,5 +253,5 @@ def test_a_file_that_was_written_since_is_not_the_typed_one(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("content", ["{", "[" * 5000, "a: &a [*a, *a]", "{" * 300, "- 1\n" * 4000])
 def test_no_file_crashes_it(content: str) -> None:
-    typed = [Edit("/work/code/configs/expected.yaml", content)]
+    typed = [Edit("/w/code/configs/expected.yaml", content)]
     assert not is_accused(RUNNER.format(load=LOADS["by its name"]), [*typed])

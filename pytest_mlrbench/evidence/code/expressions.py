@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
 from pytest_mlrbench.evidence.code.arithmetic import curved, operate
@@ -219,9 +220,9 @@ class Expressions(Lookups):
 
     # Given by those who know statements and calls
 
+    @abstractmethod
     def assign(self, target: ast.AST, value: Value) -> None:
         """Give *value* to a target."""
-        raise NotImplementedError
 
 
 def _averaged(node: ast.BinOp) -> ast.expr | None:

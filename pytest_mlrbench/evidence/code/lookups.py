@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -52,7 +53,7 @@ class Call:
     cut: int = 0
 
 
-class Lookups:
+class Lookups(ABC):
     """Calls that are being followed, and what is looked up in values."""
 
     def __init__(self, steps: int) -> None:
@@ -161,9 +162,9 @@ class Lookups:
         one = Leaf(kind) if kind < Kind.COMPUTED else COMPUTED
         return [one, one], max(kind, Kind.SETTING)
 
+    @abstractmethod
     def made_by(self, maker: Value) -> Value:
         """Return what a factory without arguments makes."""
-        raise NotImplementedError
 
 
 def any_of(values: Iterable[Value]) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
 from pytest_mlrbench.evidence.code.expressions import Expressions
@@ -99,11 +100,12 @@ class Members(Expressions):
             return self._library(function.name, list(values), named, self.place(node))
         return COMPUTED
 
+    @abstractmethod
     def _library(
         self, name: str, values: list[Value], named: Mapping[str, Value], place: Place
-    ) -> Value:
-        raise NotImplementedError
+    ) -> Value: ...
 
+    @abstractmethod
     def _method(
         self,
         owner: Value,
@@ -111,18 +113,17 @@ class Members(Expressions):
         values: list[Value],
         named: Mapping[str, Value],
         node: ast.Call,
-    ) -> Value:
-        raise NotImplementedError
+    ) -> Value: ...
 
     def made_by(self, maker: Value) -> Value:
         """Return what a factory without arguments makes."""
         return self.apply(maker, [], {}, ast.Constant(0, lineno=1))
 
+    @abstractmethod
     def invoke(
         self, function: Function, values: Sequence[Value], named: Mapping[str, Value]
     ) -> Value:
         """Return what a function of the agent's returns."""
-        raise NotImplementedError
 
     def _made(self, kind: Class, values: Sequence[Value], named: Mapping[str, Value]) -> Value:
         thing = Thing(kind)
