@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from pytest_mlrbench.judges.kinship import warning
 from pytest_mlrbench.report.chains import beside, funnel
@@ -58,29 +58,9 @@ def summary_lines(
     ]
     lines += [f"  {warning(name, related)}" for name, related in run.kin.items()]
     lines += _remedies(report, shlex.quote(place or run.run))
-    panels = {result.key["judges"] for result in report.cases if "judges" in result.key}
-    if len(panels) > 1:
-        lines.append(
-            f"  MIXED: scores by {len(panels)} different panels; resume all cases to have one"
-        )
-    if len(agents) > 1:
-        lines.append(f"  MIXED: cases of {len(agents)} agents; resume with one of them to have one")
-    if len(states := {result.suite_digest for result in report.cases}) > 1:
-        lines.append(
-            f"  MIXED: results of {len(states)} different states of the suite; resume all cases, or"
-            " start a new run, to have one"
-        )
+    lines += _mixed(report, agents)
     if session is not None:
-        lines += ["", f"{len(reused)} of the {len(session)} cases of this session were reused"]
-        again = Counter(
-            result.rerun_because
-            for result in report.cases
-            if result.rerun_because and result.case in session and result.case not in reused
-        )
-        lines += [
-            f"{number} run again since {_THEY.get(why, why) if number > 1 else why}"
-            for why, number in sorted(again.items())
-        ]
+        lines += ["", *_of_session(report, reused, session)]
     if run.demo and agents == [run.agent]:
         lines += [
             "",
@@ -93,6 +73,31 @@ def summary_lines(
             "The checklist says which parts of the work are there, not how good they are.",
         ]
     return lines
+
+
+def _mixed(report: Report, agents: Collection[str]) -> list[str]:
+    """Say that the cases are not of one panel, agent or state of the suite, where that is so."""
+    panels = {result.key["judges"] for result in report.cases if "judges" in result.key}
+    states = {result.suite_digest for result in report.cases}
+    said = {
+        f"scores by {len(panels)} different panels; resume all cases to have one": panels,
+        f"cases of {len(agents)} agents; resume with one of them to have one": agents,
+        f"results of {len(states)} different states of the suite; resume all cases, or start a new"
+        " run, to have one": states,
+    }
+    return [f"  MIXED: {what}" for what, found in said.items() if len(found) > 1]
+
+
+def _of_session(report: Report, reused: Collection[str], session: Collection[str]) -> Iterator[str]:
+    """Say which cases of a session were reused, and why others were not."""
+    yield f"{len(reused)} of the {len(session)} cases of this session were reused"
+    again = Counter(
+        result.rerun_because
+        for result in report.cases
+        if result.rerun_because and result.case in session and result.case not in reused
+    )
+    for why, number in sorted(again.items()):
+        yield f"{number} run again since {_THEY.get(why, why) if number > 1 else why}"
 
 
 def _remedies(report: Report, run: str) -> list[str]:
