@@ -393,3 +393,8 @@ def test_works_that_are_cited_are_looked_up_only_where_that_is_asked(
     cli.main(["evidence", str(tmp_path), "--resolve"])
     # Where nobody answers, nothing is said to be missing.
     assert "cited works: 1 not asked" in capsys.readouterr().out
+
+
+def test_data_that_have_none_of_the_numbers_tell_nothing(tmp_path: Path) -> None:
+    lay(tmp_path, {"results/results.md": RESULTS, "results/other.csv": "n\n1\n"})
+    assert cli.main(["evidence", str(tmp_path)]) == 2

@@ -65,7 +65,11 @@ def _answer(meaning: Meaning, findings: Collection[Finding], *, cannot_tell: boo
 
 def _can_tell(run: Run) -> bool:
     """Whether there was something to look at beside what the agent says of itself."""
-    return run.has_report and bool({"ledger", "transcript", "code", "data"} & set(run.examined))
+    if {"ledger", "transcript", "code"} & set(run.examined):
+        return run.has_report
+    # Data alone tell something of a report only if its numbers are among them.
+    reported, traced = _numbers(run)
+    return run.has_report and "data" in run.examined and traced >= UNTRACED * reported
 
 
 def _level(run: Run, findings: Sequence[Finding]) -> tuple[Level, str]:
